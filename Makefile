@@ -1,0 +1,69 @@
+# Everything runs in .venv, made from nothing with `python3 -m venv` and pip.
+# One stamp file per set of dependencies, renewed when pyproject.toml changes.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all lint format docs bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/stamp-core  ## solve the 36-contact grasp and print a table
+	@$(BIN)/python -m holdfast demo
+
+test: $(VENV)/stamp-dev  ## tests that take seconds
+	@$(BIN)/python -m pytest -q -m "not slow"
+
+test-all: $(VENV)/stamp-dev  ## all tests, thoroughly; then again without compilation
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit"
+
+lint: $(VENV)/stamp-dev  ## ruff (rules and format) and pyright
+	@failed=0; \
+	for check in "ruff check -q" "ruff format -q --check" "pyright"; do \
+		$(BIN)/python -m $$check || failed=1; \
+	done; \
+	exit $$failed
+
+format: $(VENV)/stamp-dev  ## let ruff format the code and mend what it can
+	@$(BIN)/python -m ruff check --fix .
+	@$(BIN)/python -m ruff format .
+
+docs: $(VENV)/stamp-docs  ## HTML pages in docs/_build/html; warnings are errors
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
+	@$(BIN)/python benchmarks/run.py
+
+clean:  ## remove the environment, caches and everything built
+	@rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .hypothesis .benchmarks
+	@find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment remembers where it was made: a moved or copied checkout gets a new one,
+# because an editable install points at the old place.
+ifneq ($(shell cat $(VENV)/stamp-root 2>/dev/null),$(CURDIR))
+.PHONY: $(VENV)/stamp-root
+endif
+
+$(VENV)/stamp-root:
+	@$(PYTHON) -c 'import sys; sys.exit("holdfast needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	@echo "creating $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/stamp-core: pyproject.toml $(VENV)/stamp-root
+	@echo "installing holdfast into $(VENV)"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/stamp-%: pyproject.toml $(VENV)/stamp-core
+	@echo "installing the extra '$*' into $(VENV)"
+	@$(PIP) -e '.[$*]'
+	@touch $@

@@ -1,0 +1,131 @@
+"""Every exception of holdfast, each carrying what it is about.
+
+Two families:
+
+* `InputError`: what was handed in cannot be a problem (wrong shape, NaN, an
+  indefinite inertia). The message names the argument, what was found, what was
+  expected and what to do.
+* `SolveError`: the problem is well posed but no certified answer exists or was
+  found. It carries the problem, so that it can be saved and attached to a report,
+  and whatever the solver got to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class HoldfastError(Exception):
+    """Base of every exception raised on purpose by holdfast."""
+
+
+class InputError(HoldfastError, ValueError):
+    """An argument that cannot be used.
+
+    Attributes:
+        argument: name of the offending argument.
+    """
+
+    def __init__(self, argument: str, message: str) -> None:
+        super().__init__(f"{argument}: {message}")
+        self.argument = argument
+
+
+class NotSymmetricError(InputError):
+    """A matrix that must be symmetric is not.
+
+    Attributes:
+        index: row and column of the largest difference.
+        asymmetry: that difference, relative to the largest entry.
+    """
+
+    def __init__(self, argument: str, index: tuple[int, int], asymmetry: float, tol: float) -> None:
+        i, j = index
+        super().__init__(
+            argument,
+            f"not symmetric: entries [{i}, {j}] and [{j}, {i}] differ by {asymmetry:.3g} of the "
+            f"largest entry (at most {tol:.0e} is taken for rounding); "
+            f"pass ({argument} + {argument}.T) / 2 if the difference is noise",
+        )
+        self.index = index
+        self.asymmetry = asymmetry
+
+
+class NotPositiveDefiniteError(InputError):
+    """A matrix that must be positive (semi)definite is not.
+
+    Attributes:
+        smallest_eigenvalue: the eigenvalue that shows it.
+        largest_eigenvalue: for comparison.
+    """
+
+    def __init__(
+        self,
+        argument: str,
+        smallest_eigenvalue: float,
+        largest_eigenvalue: float,
+        *,
+        semidefinite: bool = False,
+        advice: str = "",
+    ) -> None:
+        kind = "positive semidefinite" if semidefinite else "positive definite"
+        super().__init__(
+            argument,
+            f"not {kind}: smallest eigenvalue {smallest_eigenvalue:.6g}, largest "
+            f"{largest_eigenvalue:.6g}" + (f"; {advice}" if advice else ""),
+        )
+        self.smallest_eigenvalue = smallest_eigenvalue
+        self.largest_eigenvalue = largest_eigenvalue
+
+
+class SolveError(HoldfastError, ArithmeticError):
+    """A solver ended without a certified answer.
+
+    Attributes:
+        status: the solver's `Status`.
+        problem: the problem as it was given.
+        result: the uncertified result, for inspection only; None where there is none.
+    """
+
+    def __init__(self, message: str, *, status: Any, problem: Any, result: Any = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.problem = problem
+        self.result = result
+
+
+class InfeasibleError(SolveError):
+    """No motion satisfies all rows: a body between two closing walls.
+
+    Attributes:
+        certificate: Farkas vector u with ``N' u = 0`` and ``b' u < 0``, u of the sign that
+            the bounds allow (u >= 0 for plain contacts). Its non-zero entries are the rows
+            that contradict each other.
+    """
+
+    def __init__(
+        self, message: str, *, status: Any, problem: Any, certificate: np.ndarray, result: Any = None
+    ) -> None:
+        super().__init__(message, status=status, problem=problem, result=result)
+        self.certificate = certificate
+
+
+class UncertifiedError(SolveError):
+    """The solver believed it was done, but the residuals on the original data say otherwise."""
+
+
+class RayTerminationError(SolveError):
+    """Lemke's method ended on a secondary ray: for the matrix classes it can process, this
+    means that the LCP has no solution.
+
+    Attributes:
+        ray: direction in z along which the ray goes off.
+    """
+
+    def __init__(
+        self, message: str, *, status: Any, problem: Any, ray: np.ndarray, result: Any = None
+    ) -> None:
+        super().__init__(message, status=status, problem=problem, result=result)
+        self.ray = ray

@@ -1,0 +1,292 @@
+"""Algorithm 1 of the paper (modified principal pivoting method I), mended.
+
+The LCP in factored form is, with whitened unit rows a_i (see `_rows`),
+
+    w_i = a_i . y + beta_i,    y = y0 + sum_i z_i a_i,    lo_i <= z_i <= hi_i,
+
+each w_i zero unless z_i is at a bound (w_i >= 0 at lo, w_i <= 0 at hi). For a contact lo = 0 and
+hi = inf; lo = -inf and hi = inf make an equality row; dry friction has -b and b. `y` is the
+motion after contact: the point nearest to y0 that the rows allow.
+
+As in the paper the n x n matrix is never formed. The index set called "nonbasic" there is called
+*loaded* here: the rows with w_i = 0, whose z_i is found from a small system. A round of the paper
+finds the most negative w_i (line 15) and lets i enter; it finds a z_j that turned negative
+(lines 17, 32) and lets j leave. What is different:
+
+* Progress. Rows enter and leave along a path on which every z stays within its bounds: z_i grows
+  until w_i = 0 (a full step: i is loaded) or until some loaded z_j meets its bound (a ratio test:
+  j leaves, and z_i goes on growing). The objective 1/2 |y|^2 + beta'z falls strictly whenever a
+  round ends, so no loaded set comes back and the method is finite. Without this the printed
+  algorithm cycles.
+* Dependent rows. When a_i lies in the span of the loaded rows, y cannot move: z_i grows along the
+  null direction until a loaded row leaves. If none does, the rows contradict each other and the
+  direction is a Farkas certificate.
+* Factors. The loaded rows are kept as Q R and updated (`_factor`), where the paper solves with
+  A = N_B M^-1 N_B' afresh (lines 10-12).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from holdfast.lcp import _factor as factor
+from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast.lcp._rows import load, separation
+
+# Status codes of `pivot`; values as in `holdfast.lcp.Status`.
+SOLVED, INFEASIBLE, PIVOT_LIMIT, PAUSED = 0, 1, 3, 6
+
+FREE = -1  # position of a candidate that is not loaded
+
+
+class Candidates(NamedTuple):
+    """Whitened candidate rows and their variables; the first `count` entries are in use."""
+
+    A: np.ndarray  # unit rows, in one of the layouts of `_rows`
+    offset: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    rows: np.ndarray  # which original row
+    d: np.ndarray  # length of the original row: w = d w_hat, z = z_hat / d
+    beta: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    z: np.ndarray
+    w: np.ndarray
+    place: np.ndarray  # position among the loaded rows, or FREE
+
+
+class Loaded(NamedTuple):
+    """The loaded rows: candidate numbers, and factors of their rows."""
+
+    which: np.ndarray
+    Q: np.ndarray
+    R: np.ndarray
+
+
+@fast_kernel
+def norm(y: np.ndarray) -> float:
+    """Return the Euclidean length of y."""
+    t = 0.0
+    for j in range(y.shape[0]):
+        t += y[j] * y[j]
+    return np.sqrt(t)
+
+
+@kernel
+def worst(cand: Candidates, count: int, tol: float) -> int:
+    """Return the candidate that violates its complementarity most, or -1 (lines 3 and 15)."""
+    best = tol
+    i = -1
+    for r in range(count):
+        w = cand.w[r]
+        if w < 0.0:
+            if -w > best and cand.place[r] == FREE and cand.z[r] < cand.hi[r]:
+                best = -w
+                i = r
+        elif w > best and cand.place[r] == FREE and cand.z[r] > cand.lo[r]:
+            best = w
+            i = r
+    return i
+
+
+@kernel
+def blocking(
+    cand: Candidates, loaded: Loaded, k: int, c: np.ndarray, sign: float, tiny: float
+) -> tuple[int, float, float]:
+    """Ratio test: which loaded row meets which bound first when z_i moves by sign * t.
+
+    Returns:
+        Position among the loaded rows (-1 if none), step t, and the bound it meets.
+    """
+    p = -1
+    step = np.inf
+    bound = 0.0
+    for l in range(k):
+        rate = -sign * c[l]
+        r = loaded.which[l]
+        if rate < -tiny:
+            limit = cand.lo[r]
+        elif rate > tiny:
+            limit = cand.hi[r]
+        else:
+            continue
+        t = (limit - cand.z[r]) / rate
+        if t < step:
+            p = l
+            step = max(t, 0.0)
+            bound = limit
+    return p, step, bound
+
+
+@kernel
+def unload(cand: Candidates, loaded: Loaded, p: int, k: int) -> int:
+    """Take loaded row p out of the loaded set; return the new number of loaded rows."""
+    cand.place[loaded.which[p]] = FREE
+    factor.remove(loaded.Q, loaded.R, p, k)
+    for l in range(p, k - 1):
+        loaded.which[l] = loaded.which[l + 1]
+        cand.place[loaded.which[l]] = l
+    return k - 1
+
+
+@fast_kernel
+def pivot(
+    cand: Candidates,
+    loaded: Loaded,
+    counters: np.ndarray,
+    y: np.ndarray,
+    a_work: np.ndarray,
+    g_work: np.ndarray,
+    scale: float,
+    feasibility: float,
+    rank: float,
+    max_pivots: int,
+    budget: int,
+) -> int:
+    """Pivot until no candidate is violated; y, cand.z and the loaded set hold the answer.
+
+    `counters` is (number of candidates, loaded rows k, pivots so far); the last two are updated.
+    On INFEASIBLE the certificate is in cand.w: entry r is the weight of unit row r.
+
+    Args:
+        scale: size of the free motion; tolerances are relative to it or to |y| if larger.
+        budget: return PAUSED after this many pivots; the state is consistent then.
+    """
+    count, k, pivots = counters[0], counters[1], counters[2]
+    last = pivots + budget
+    status = SOLVED
+    while True:
+        # lines 13-15: motion, separation of all rows, the most violated one
+        separation(cand.A, cand.offset, cand.low, cand.high, cand.beta, y, cand.w, count)
+        i = worst(cand, count, feasibility * max(scale, norm(y)))
+        if i < 0:
+            break
+        if pivots >= max_pivots:
+            status = PIVOT_LIMIT
+            break
+        if pivots >= last:
+            status = PAUSED
+            break
+        w = cand.w[i]
+        sign = 1.0 if w < 0.0 else -1.0
+        while True:
+            pivots += 1
+            # how the loaded forces answer: a_i = sum_l c_l a_l + (part outside their span)
+            load(cand.A, cand.offset, i, a_work)
+            c = g_work[k : 2 * k]
+            rho2 = factor.project(loaded.Q, k, a_work, c, g_work)
+            rho = np.sqrt(rho2)
+            for l in range(k):
+                c[l] = g_work[l]
+            factor.solve_upper_factor(loaded.R, k, c)
+            largest = 1.0
+            for l in range(k):
+                largest = max(largest, abs(c[l]))
+
+            full = np.inf
+            if rho > rank:
+                full = abs(w) / rho2
+            own = (cand.hi[i] - cand.z[i]) if sign > 0.0 else (cand.z[i] - cand.lo[i])
+            p, step, bound = blocking(cand, loaded, k, c, sign, rank * largest)
+            t = min(full, own, step)
+            if t == np.inf:
+                for r in range(count):
+                    cand.w[r] = 0.0
+                for l in range(k):
+                    if abs(c[l]) > rank * largest:
+                        cand.w[loaded.which[l]] = -sign * c[l]
+                cand.w[i] = sign
+                status = INFEASIBLE
+                break
+
+            for l in range(k):
+                cand.z[loaded.which[l]] -= sign * t * c[l]
+            cand.z[i] += sign * t
+            if rho > rank:
+                for j in range(y.shape[0]):
+                    y[j] += sign * t * a_work[j]
+                w += sign * t * rho2
+            if t == full:  # lines 29-31: i becomes loaded
+                factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
+                loaded.which[k] = i
+                cand.place[i] = k
+                k += 1
+                break
+            if t == own:  # i rests on its other bound
+                cand.z[i] = cand.hi[i] if sign > 0.0 else cand.lo[i]
+                break
+            cand.z[loaded.which[p]] = bound  # lines 18-21, 33-36: j leaves
+            k = unload(cand, loaded, p, k)
+        if status == INFEASIBLE:
+            break
+    counters[1] = k
+    counters[2] = pivots
+    return status
+
+
+@fast_kernel
+def install(
+    cand: Candidates,
+    loaded: Loaded,
+    counters: np.ndarray,
+    wanted: np.ndarray,
+    y0: np.ndarray,
+    y: np.ndarray,
+    a_work: np.ndarray,
+    g_work: np.ndarray,
+    rank: float,
+) -> None:
+    """Load the wanted candidates at once: a guess from an earlier solve, or equality rows.
+
+    Rows that depend on those before them are passed over. Rows whose force then lies outside
+    its bounds are put on that bound, worst first, until the rest are consistent, so that
+    `pivot` can go on from a point on its path. y, cand.z, the loaded set and counters are set.
+    """
+    count, k = counters[0], counters[1]
+    for t in range(wanted.shape[0]):
+        r = wanted[t]
+        if cand.place[r] != FREE or k == loaded.which.shape[0]:
+            continue
+        load(cand.A, cand.offset, r, a_work)
+        rho = np.sqrt(factor.project(loaded.Q, k, a_work, g_work[k : 2 * k], g_work))
+        if rho > rank:
+            factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
+            loaded.which[k] = r
+            cand.place[r] = k
+            k += 1
+    while True:
+        for j in range(y.shape[0]):
+            y[j] = y0[j]
+        for r in range(count):
+            if cand.place[r] == FREE and cand.z[r] != 0.0:
+                load(cand.A, cand.offset, r, a_work)
+                for j in range(y.shape[0]):
+                    y[j] += cand.z[r] * a_work[j]
+        separation(cand.A, cand.offset, cand.low, cand.high, cand.beta, y, cand.w, count)
+        for l in range(k):
+            g_work[l] = -cand.w[loaded.which[l]]
+        factor.solve_lower_factor(loaded.R, k, g_work)
+        for l in range(k):
+            for j in range(y.shape[0]):
+                y[j] += g_work[l] * loaded.Q[l, j]
+        factor.solve_upper_factor(loaded.R, k, g_work)
+        p = -1
+        excess = 0.0
+        for l in range(k):
+            r = loaded.which[l]
+            cand.z[r] = g_work[l]
+            outside = max(cand.lo[r] - g_work[l], g_work[l] - cand.hi[r])
+            if outside > excess:
+                p = l
+                excess = outside
+        if p < 0:
+            break
+        r = loaded.which[p]
+        cand.z[r] = cand.lo[r] if cand.z[r] < cand.lo[r] else cand.hi[r]
+        k = unload(cand, loaded, p, k)
+        counters[2] += 1
+    counters[1] = k
+    counters[2] += k

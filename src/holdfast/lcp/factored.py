@@ -1,0 +1,232 @@
+"""The LCP of contact in factored form, the n x n matrix never formed.
+
+    w = N M^-1 N' z + N v + b,      lo <= z <= hi,
+
+with w_i >= 0 where z_i = lo_i, w_i <= 0 where z_i = hi_i, and w_i = 0 in between. Contacts have
+lo = 0, hi = inf. Equality rows (joints, closed loops) have -inf and inf. Dry friction has -b and b.
+
+    >>> import numpy as np
+    >>> N = np.array([[0.0, 1.0]])              # a floor: speed upwards
+    >>> M = np.diag([2.0, 2.0])                 # a point of 2 kg in the plane
+    >>> v = np.array([1.0, -3.0])               # on its way down
+    >>> answer = solve_factored(N, M, v)
+    >>> answer.z.tolist(), answer.motion.tolist()
+    ([6.0], [1.0, 0.0])
+
+Guarantees: an answer that is returned is certified on the original data (`LCPResult.residuals`
+within `Options.certificate`), or an error is raised that carries the problem. Inputs are never
+written. Same input, same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from holdfast.errors import InfeasibleError, InputError, SolveError, UncertifiedError
+from holdfast.lcp import _checks, _solve
+from holdfast.lcp.options import DEFAULT, Options
+from holdfast.lcp.result import LCPResult
+from holdfast.lcp.rows import split_rows
+from holdfast.lcp.status import Status
+
+_NONE = np.empty(0)
+_NO_ROWS = np.empty(0, dtype=np.int64)
+_BUDGET = 2 * 10**8  # multiplications between two looks at Ctrl-C: some tens of milliseconds
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredLCP:
+    """The problem that an error carries: what was handed to `solve_factored`."""
+
+    N: Any
+    M: Any
+    v: Any
+    b: Any = None
+    lo: Any = None
+    hi: Any = None
+
+
+def solve_factored(
+    N: Any,
+    M: Any,
+    v: Any,
+    b: Any = None,
+    warm_start: Any = None,
+    options: Options | None = None,
+    *,
+    lo: Any = None,
+    hi: Any = None,
+) -> LCPResult:
+    """Solve ``w = N M^-1 N' z + N v + b`` with ``lo <= z <= hi`` complementary to w.
+
+    Algorithm 1 of the paper (modified principal pivoting) with the mends described in
+    `holdfast.lcp._pivoting`. Cost O(m^3 + m^2 n), in practice a few passes over N.
+
+    Args:
+        N: contact rows: dense (n, m), `BlockRows`, or a SciPy sparse matrix.
+        M: inertia: dense (m, m), or its diagonal blocks (nb, s, s) with m = nb s. Symmetric
+            positive definite. None stands for the identity.
+        v: (m,) free motion: velocity after all other forces have acted, ``v + h M^-1 f``.
+        b: (n,) offset of w; None for zeros. Minus the speed that a contact must reach.
+        warm_start: rows expected to be loaded, or the result of an earlier, similar solve.
+        options: tolerances; the default suits all problems known to us.
+        lo: (n,) lower bounds of z, or one number; None for 0.
+        hi: (n,) upper bounds of z, or one number; None for inf.
+
+    Returns:
+        A certified result.
+
+    Raises:
+        InputError: an argument cannot be used; the message says which and why.
+        InfeasibleError: rows contradict each other; carries the Farkas certificate.
+        SolveError: no certified answer was found; carries the problem.
+    """
+    options = DEFAULT if options is None else options
+    v_ = _checks.as_vector("v", v)
+    m = v_.shape[0]
+    M_ = _blocks(M, v_)
+    values, offsets = split_rows(N, m, M_.shape[1] or m)
+    n = values.shape[0]
+    b_ = _NONE if b is None else _checks.as_vector("b", b, n, of=("N", values))
+    lo_, hi_ = bounds_or_none(lo, hi, n, ("N", values))
+    warm = _NO_ROWS if warm_start is None else _warm_rows(warm_start, n)
+    pinned = warm.shape[0]
+    if lo_.shape[0]:
+        pinned += int(np.count_nonzero((lo_ != 0.0) | (hi_ != np.inf)))
+    floats, integers = _solve.work_size(values, offsets, M_, m, pinned)
+    work = np.empty(floats)
+    counters = np.zeros(integers, dtype=np.int64)
+    out = np.empty(2 * n + m + min(m, n) + _solve.SCALARS)
+    limit = 100 + 50 * (n + m) if options.max_pivots is None else options.max_pivots
+    budget = 10 + _BUDGET // (1 + m * m + values.size)
+    status = _solve.PAUSED
+    while status == _solve.PAUSED:
+        status = _solve.advance(
+            values, offsets, M_, v_, b_, lo_, hi_, warm, work, counters, out, pinned,
+            options.symmetry, options.feasibility, options.rank, options.zero_row,
+            options.certificate, limit, budget,
+        )  # fmt: skip
+    if status == _solve.SOLVED:
+        return LCPResult(out, n, m, Status.SOLVED)
+    problem = FactoredLCP(N, M, v, b, lo, hi)
+    _fail(status, problem, values, offsets, M_, v_, b_, lo_, hi_, out, options)
+
+
+def _blocks(M: Any, v: np.ndarray) -> np.ndarray:
+    """The inertia as blocks (nb, s, s); no blocks for the identity."""
+    if M is None:
+        return np.empty((0, 0, 0))
+    array = _checks.as_array("M", M)
+    if array.ndim == 2:
+        array = array[None]
+    if array.ndim != 3 or array.shape[1] != array.shape[2]:
+        raise InputError(
+            "M", f"has shape {np.shape(M)}; expected (m, m) or square blocks (nb, s, s)"
+        )
+    if array.shape[0] * array.shape[1] != v.shape[0]:
+        _checks.as_vector("v", v, array.shape[0] * array.shape[1], of=("M", array))
+    return array
+
+
+def bounds_or_none(
+    lo: Any, hi: Any, n: int, of: tuple[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both bounds as vectors, empty for a plain LCP; a single number stands for all rows."""
+    if lo is None and hi is None:
+        return _NONE, _NONE
+    bounds = []
+    for name, value, default in (("lo", lo, 0.0), ("hi", hi, np.inf)):
+        value = default if value is None else value
+        if np.ndim(value) == 0:
+            value = np.full(n, value, dtype=float)
+        bounds.append(_checks.as_vector(name, value, n, of=of))
+    return bounds[0], bounds[1]
+
+
+def _warm_rows(warm_start: Any, n: int) -> np.ndarray:
+    """Row numbers of a warm start, without repetitions; those that no longer exist are dropped."""
+    rows = warm_start.loaded if isinstance(warm_start, LCPResult) else np.asarray(warm_start)
+    if rows.size == 0:
+        return _NO_ROWS
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise InputError(
+            "warm_start",
+            f"has dtype {rows.dtype} and shape {rows.shape}; expected row numbers or a result",
+        )
+    rows = rows[(rows >= 0) & (rows < n)].astype(np.int64)
+    _, first = np.unique(rows, return_index=True)
+    return rows[np.sort(first)]
+
+
+def _fail(
+    status: int,
+    problem: FactoredLCP,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    M: np.ndarray,
+    v: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    out: np.ndarray,
+    options: Options,
+) -> NoReturn:
+    """Turn a status of the kernel into the exception that explains it."""
+    n, m = values.shape[0], v.shape[0]
+    if status >= _solve.NOT_SYMMETRIC:
+        for name, array in (("M", M), ("v", v), ("N", values), ("b", b)):
+            _checks.check_finite(name, array if name != "M" or len(array) != 1 else array[0])
+        _checks.check_symmetric("M", M, options.symmetry)
+        if status == _solve.NOT_DEFINITE:
+            raise _checks.not_positive_definite("M", M)
+        if status == _solve.BAD_BOUNDS:
+            bad = ~((lo <= hi) & (lo < np.inf) & (hi > -np.inf))
+            i = int(np.flatnonzero(bad)[0])
+            raise InputError(
+                "lo", f"is {lo[i]} at [{i}] while hi is {hi[i]}; expected lo <= hi, lo < inf < hi"
+            )
+        raise InputError(
+            "N",
+            "lengths overflow: entries of N, v and M span too many decades to be squared in "
+            "double precision; choose other units",
+        )
+    result = LCPResult(out, n, m, Status(status))
+    if status == _solve.INFEASIBLE:
+        u = out[:n].copy()
+        rows = np.flatnonzero(u)
+        raise InfeasibleError(
+            f"infeasible: rows {_listed(rows)} contradict each other "
+            f"(weighted sum of their w is {_farkas_value(u, b):.3g} < 0 whatever the motion); "
+            "see .certificate",
+            status=Status.INFEASIBLE,
+            problem=problem,
+            certificate=u,
+        )
+    if status == Status.UNCERTIFIED:
+        raise UncertifiedError(
+            f"{Status.UNCERTIFIED.message}: {result.residuals.largest:.1e} > "
+            f"{options.certificate:.1e} ({result.residuals}); the problem is worse conditioned "
+            "than double precision can certify: check units and masses, or loosen "
+            "Options.certificate",
+            status=Status.UNCERTIFIED,
+            problem=problem,
+            result=result,
+        )
+    raise SolveError(
+        f"{Status(status).message} ({result.pivots})",
+        status=Status(status),
+        problem=problem,
+        result=result,
+    )
+
+
+def _farkas_value(u: np.ndarray, b: np.ndarray) -> float:
+    return float(u @ b) if b.shape[0] else 0.0
+
+
+def _listed(rows: np.ndarray, most: int = 8) -> str:
+    text = ", ".join(str(i) for i in rows[:most])
+    return text + (f", ... ({rows.size} in all)" if rows.size > most else "")

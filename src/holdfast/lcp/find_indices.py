@@ -1,0 +1,163 @@
+"""Which equality rows to keep: Algorithm 2 (Find-Indices) of the paper.
+
+The no-slip model asks for ``J v = 0``, ``S v = 0`` and ``T v = 0``. These rows are dependent
+in every scene with more contact points than freedom, and the system can only be solved on an
+independent subset of them, which spans the same constraints:
+
+    J_rows, S_rows, T_rows = find_indices(M, J, S, T)
+    G = np.vstack([J[J_rows], S[S_rows], T[T_rows]])       # full row rank
+
+Rows are taken in the order of the paper: all of J, then S_i and T_i contact by contact. The
+first independent rows win, so *which* rows are kept, and thus which rows report a force,
+depends on the order of the contacts; the motion does not.
+
+The paper tests whether a Cholesky factorisation succeeds. In floating point that is no rank
+test, so this one compares each pivot with a threshold and reports how clear the decision
+was: see `Indices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holdfast.errors import InputError
+from holdfast.lcp._checks import as_inertia, as_matrix, check_finite, not_positive_definite
+from holdfast.lcp._find_indices import select_rows
+
+# A row this much smaller than the largest row (each entry measured in units of the inertia of
+# its coordinate) is what rounding leaves of a row of zeros. A row that vanishes by
+# cancellation, such as the out-of-plane row of a planar loop, keeps a few eps of the terms
+# that cancelled; scaled to length 1 it would become a constraint in a random direction. The
+# value is 45 eps, and leaves 14 decades for rows in different units.
+_ZERO_ROW = 1e-14
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Indices:
+    """The rows kept by `find_indices`; unpacks into ``J_rows, S_rows, T_rows``.
+
+    A row's *pivot* is the length of the part of it that lies outside the span of the rows
+    kept before it, after it was whitened (``L^-1 row`` with ``M = L L'``) and scaled to
+    length 1: 1 if it is orthogonal to all of them, 0 if it depends on them.
+
+    Attributes:
+        J_rows: kept rows of J, ascending, int64, read-only.
+        S_rows: kept rows of S.
+        T_rows: kept rows of T.
+        smallest_kept: smallest pivot of a kept row; inf if none was kept.
+        largest_rejected: largest pivot of a rejected row; 0 if none was rejected. Rows of
+            zeros (to rounding) do not count, nor do rows that were never looked at because
+            m rows had been kept before them.
+        ambiguity: a `gap` below this makes the choice `ambiguous`. Pivots that come from
+            one source, such as the errors of a collision detector, scatter over three
+            decades and more (from 1e-8 to 2e-4 in a recorded step of a walking robot). A
+            kept and a rejected pivot closer than that may both be errors or both be
+            geometry, and a slightly different threshold gives another rank and motion.
+    """
+
+    J_rows: np.ndarray
+    S_rows: np.ndarray
+    T_rows: np.ndarray
+    smallest_kept: float
+    largest_rejected: float
+    ambiguity: float = 1e3
+
+    @property
+    def rank(self) -> int:
+        """How many rows were kept."""
+        return self.J_rows.size + self.S_rows.size + self.T_rows.size
+
+    @property
+    def gap(self) -> float:
+        """Smallest kept over largest rejected pivot; inf if nothing (or only 0) was rejected."""
+        if self.largest_rejected == 0.0:
+            return np.inf
+        return self.smallest_kept / self.largest_rejected
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the rank depends on the threshold: ``gap < ambiguity``.
+
+        It compares kept with rejected pivots and nothing else. Pivots that *all* lie on one
+        side of the threshold, far from the others, are a clear decision in this sense, even
+        if they are not rounding errors: look at `largest_rejected` for those.
+        """
+        return self.gap < self.ambiguity
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter((self.J_rows, self.S_rows, self.T_rows))
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, item: int) -> np.ndarray:
+        return (self.J_rows, self.S_rows, self.T_rows)[item]
+
+
+def find_indices(
+    M: Any, J: Any = None, S: Any = None, T: Any = None, *, rank_tol: float = 1e-6
+) -> Indices:
+    """Chooses rows of J, S and T that are independent in the metric of ``M^-1``.
+
+    Algorithm 2 of the paper by incremental orthogonalisation, O(m^3 + m^2 n). Units do not
+    matter: every row is compared with its own length.
+
+    Args:
+        M: inertia, symmetric positive definite: dense (m, m), or (nb, s, s) for the equal
+            blocks of a block-diagonal one, m = nb s.
+        J: (j, m) bilateral rows; None stands for no rows, here and below.
+        S: (n, m) first tangents.
+        T: (n, m) second tangents. Where both S and T have rows they have equally many.
+        rank_tol: rows whose pivot is not above this count as dependent. The default is two
+            decades above the rounding of the worst M that has a Cholesky factor (about
+            ``eps cond(M)^(1/2)``, so 1e-8), and stands for contact points out of line by a
+            micrometre on a body of a metre. The motion of the no-slip model can depend on
+            it: see `Indices.ambiguous`.
+
+    Returns:
+        The kept rows, with the pivots that show how clear the choice was. Once m rows are
+        kept the remaining ones are not looked at.
+
+    Raises:
+        InputError: not finite real numbers, or shapes that disagree.
+        NotSymmetricError: M is not symmetric.
+        NotPositiveDefiniteError: M has no Cholesky factor.
+    """
+    if not 0.0 < rank_tol < 1.0:
+        raise InputError(
+            "rank_tol",
+            f"is {rank_tol}; expected above 0 and below 1, as whitened rows have length 1",
+        )
+    M = as_inertia("M", M)
+    m = M.shape[0] * M.shape[1]
+    J, S, T = _rows("J", J, M, m), _rows("S", S, M, m), _rows("T", T, M, m)
+    if len(S) != len(T) and len(S) > 0 and len(T) > 0:
+        raise InputError(
+            "T",
+            f"is {len(T)} x {m} but S is {len(S)} x {m}; each contact has one row in both "
+            "(a planar problem leaves T out)",
+        )
+    try:
+        L = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        raise not_positive_definite("M", M) from None
+    kept = [np.empty(min(len(rows), m), dtype=np.int64) for rows in (J, S, T)]
+    work = np.empty((m, m)), np.empty(m), np.empty(m)
+    pivots = np.empty(2)
+    counts = select_rows(L, J, S, T, *work, kept[0], kept[1], kept[2], pivots, rank_tol, _ZERO_ROW)
+    chosen = [rows[:count].copy() for rows, count in zip(kept, counts, strict=True)]
+    for rows in chosen:
+        rows.setflags(write=False)
+    return Indices(*chosen, smallest_kept=float(pivots[0]), largest_rejected=float(pivots[1]))
+
+
+def _rows(name: str, value: Any, M: np.ndarray, m: int) -> np.ndarray:
+    if value is None:
+        value = np.empty((0, m))
+    array = as_matrix(name, value, cols=m, of=("M", M))
+    check_finite(name, array)
+    return array

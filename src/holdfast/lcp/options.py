@@ -1,0 +1,46 @@
+"""Every tolerance of the solvers, with its reason, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """Tolerances and limits of the LCP solvers.
+
+    All tolerances are pure numbers, relative to the problem's own scale: rows are compared
+    with their own norm in the metric of `M^-1`, motions with the larger of the free and the
+    constrained motion. Scaling masses, lengths or times changes none of them.
+
+    Attributes:
+        feasibility: a contact whose normalised separation speed is above minus this is not
+            violated. Three decades above the rounding of a 100-dimensional dot product, two
+            below `certificate`.
+        rank: an entering row whose part outside the span of the loaded rows is below this
+            (rows have length 1) counts as dependent on them.
+        zero_row: a row with no offset, shorter than this part of the longest one, is what
+            cancellation left of a row of zeros, and is ignored.
+        certificate: largest relative residual of a certified answer.
+        max_pivots: give up after this many pivots; None stands for 100 + 50 (n + m), far
+            above the 3 (n + m) ever seen.
+        symmetry: a matrix may differ from its transpose by this part of its largest entry.
+        semidefinite: a dense LCP matrix may have eigenvalues down to minus this part of
+            its largest one before `ppm` refuses it. Matrices recorded from simulators are
+            semidefinite only to about 1e-10.
+        regularization: Tikhonov schedule (first, last) for Lemke: on failure solve again
+            with `F + eps I`, eps doubling from first to last. None: no regularisation.
+            The paper's choice is (1e-16, 1e-6).
+    """
+
+    feasibility: float = 1e-12
+    rank: float = 1e-12
+    zero_row: float = 1e-14
+    certificate: float = 1e-10
+    max_pivots: int | None = None
+    symmetry: float = 1e-8
+    semidefinite: float = 1e-9
+    regularization: tuple[float, float] | None = None
+
+
+DEFAULT = Options()

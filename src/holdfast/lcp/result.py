@@ -1,0 +1,122 @@
+"""What a solver returns: an answer that carries its own evidence."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from holdfast.lcp.status import Status
+
+
+class Residuals(NamedTuple):
+    """How far an answer is from satisfying the problem, relative to the problem's own scale.
+
+    Every residual is computed from the original data in twice the working precision, none from
+    the solver's own factors. Row i is measured by its length d_i in the metric of M^-1 (by the
+    square root of F_ii for a dense LCP), and the motion by the larger of the free motion and the
+    motion after contact, sigma, in the metric of M.
+    """
+
+    primal: float
+    """Largest w_i of the wrong sign, over d_i sigma: speed of approach at a contact."""
+    dual: float
+    """Largest excess of z_i over its bounds, times d_i / sigma."""
+    complementarity: float
+    """Largest |w_i| / (d_i sigma) where z_i is strictly within its bounds."""
+    stationarity: float
+    """|M (x - v) - N' z| in the metric of M^-1, over sigma or |N' z| if larger."""
+
+    @property
+    def largest(self) -> float:
+        """The largest of the four."""
+        return max(self)
+
+
+class LCPResult:
+    """Answer of `solve_factored` and `solve`.
+
+    Attributes:
+        z: (n,) forces or impulses, within their bounds.
+        w: (n,) separation speeds N x + b (or F z + e).
+        motion: (m,) the motion x = v + M^-1 N' z; empty for a dense LCP.
+        status: how the solve ended.
+        certified: whether all residuals are within `Options.certificate`.
+        residuals: the evidence.
+        pivots: number of rows that entered or left the loaded set.
+        rank: number of loaded rows.
+        loaded: (rank,) the loaded rows; a warm start for the next, similar problem.
+        rounds: passes over all rows.
+        regularization: Tikhonov eps that Lemke's method needed; 0.0 for the problem as given.
+        fallback: name of the method that gave the answer if it is not the one asked for.
+    """
+
+    __slots__ = ("_data", "_m", "_n", "certified", "fallback", "regularization", "status")
+
+    def __init__(
+        self,
+        data: np.ndarray,
+        n: int,
+        m: int,
+        status: Status,
+        regularization: float = 0.0,
+        fallback: str | None = None,
+    ) -> None:
+        self._data = data  # z, w, motion, loaded rows, scalars: as `_solve.advance` fills it
+        self._n = n
+        self._m = m
+        self.status = status
+        self.certified = status is Status.SOLVED
+        self.regularization = regularization
+        self.fallback = fallback
+
+    @property
+    def z(self) -> np.ndarray:
+        """(n,) forces or impulses."""
+        return self._data[: self._n]
+
+    @property
+    def w(self) -> np.ndarray:
+        """(n,) separation speeds."""
+        return self._data[self._n : 2 * self._n]
+
+    @property
+    def motion(self) -> np.ndarray:
+        """(m,) motion after contact, x = v + M^-1 N' z."""
+        return self._data[2 * self._n : 2 * self._n + self._m]
+
+    @property
+    def loaded(self) -> np.ndarray:
+        """The loaded rows, in the order in which they entered."""
+        start = 2 * self._n + self._m
+        return self._data[start : start + self.rank].astype(np.int64)
+
+    @property
+    def residuals(self) -> Residuals:
+        """Relative residuals on the original data."""
+        return Residuals(*self._scalars[:4].tolist())
+
+    @property
+    def pivots(self) -> int:
+        """Rows that entered or left the loaded set."""
+        return int(self._scalars[4])
+
+    @property
+    def rank(self) -> int:
+        """Number of loaded rows."""
+        return int(self._scalars[5])
+
+    @property
+    def rounds(self) -> int:
+        """Passes over all rows."""
+        return int(self._scalars[6])
+
+    @property
+    def _scalars(self) -> np.ndarray:
+        return self._data[-8:]
+
+    def __repr__(self) -> str:
+        return (
+            f"LCPResult({self.status.name}, n={self._n}, rank={self.rank}, pivots={self.pivots}, "
+            f"largest residual {self.residuals.largest:.1e})"
+        )
