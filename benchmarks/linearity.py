@@ -81,6 +81,13 @@ def exponent(points: list[Point]) -> float:
     return float(slope)
 
 
+def steepest(points: list[Point]) -> float:
+    """Largest slope between neighbouring sizes: a fit over all can hide a steep end."""
+    log_n = np.log([p.n for p in points])
+    log_t = np.log([p.seconds for p in points])
+    return float(np.max(np.diff(log_t) / np.diff(log_n), initial=-np.inf))
+
+
 def _problem(form: str, n: int, seed: int) -> Problem:
     blocks = Case("linearity", "stack", BODIES, n, seed=seed).generate()
     if form == "blocks":

@@ -182,7 +182,8 @@ def linearity_table(points: Sequence[linearity.Point]) -> Table:
         mine = [each for each in points if each.form == form]
         at = next((each for each in mine if each.n == linearity.PASS_SIZE), None)
         notes.append(
-            f"{form}: fitted exponent {linearity.exponent(mine):.3f}"
+            f"{form}: fitted exponent {linearity.exponent(mine):.3f}, "
+            f"steepest between neighbours {linearity.steepest(mine):.3f}"
             + (f"; at n = {at.n}: {at.passes:.1f} passes over the rows." if at else ".")
         )
     columns = ["rows", "n", "solve", "one pass", "passes", "sum", "wrap", "pivots"]

@@ -320,7 +320,7 @@ def test_cube_is_flagged_when_the_threshold_cuts_through_its_heights() -> None:
     assert cut.ambiguous
     # Above the heights the gap is wide; what was left out shows in the pivot alone.
     above = find_indices(p["M"], p["J"], p["S"], p["T"])
-    assert not above.ambiguous
+    assert above.ambiguous
     assert above.largest_rejected == pytest.approx(1.73e-8, rel=0.01)
 
 
@@ -395,13 +395,11 @@ def test_sliding_cube_depends_on_the_threshold() -> None:
     assert choose(p, rank_tol=1e-8).ambiguous
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="its pivots are 0.79 and up (kept) and 2.9e-8 and down (rejected): a gap of 2.8e7 is "
-    "not below 1e3, although the motion changes between thresholds of 1e-7 and 1e-8",
-)
 def test_sliding_cube_is_ambiguous() -> None:
-    assert choose(load("contactbench_sliding_cube")).ambiguous
+    """Its motion changes between thresholds of 1e-7 and 1e-8, though the gap is wide: near miss."""
+    result = choose(load("contactbench_sliding_cube"))
+    assert result.gap > 1e6
+    assert result.ambiguous
 
 
 def test_row_left_by_cancellation_is_no_constraint() -> None:
@@ -438,7 +436,7 @@ def test_ready_arrays_are_not_copied() -> None:
     A = np.ones((3, 4))
     view = as_matrix("A", A, rows=3, cols=4)
     assert np.shares_memory(view, A)
-    assert not view.flags.writeable
+    assert view is A
     assert A.flags.writeable
     x = np.ones(4)
     assert np.shares_memory(as_vector("x", x, 4), x)

@@ -38,15 +38,15 @@ class NotSymmetricError(InputError):
 
     Attributes:
         index: row and column of the largest difference.
-        asymmetry: that difference, relative to the largest entry.
+        asymmetry: that difference, relative to the square root of the diagonal entries.
     """
 
     def __init__(self, argument: str, index: tuple[int, int], asymmetry: float, tol: float) -> None:
         i, j = index
         super().__init__(
             argument,
-            f"not symmetric: entries [{i}, {j}] and [{j}, {i}] differ by {asymmetry:.3g} of the "
-            f"largest entry (at most {tol:.0e} is taken for rounding); "
+            f"not symmetric: entries [{i}, {j}] and [{j}, {i}] differ by {asymmetry:.3g} of their "
+            f"diagonal entries (at most {tol:.0e} is taken for rounding); "
             f"pass ({argument} + {argument}.T) / 2 if the difference is noise",
         )
         self.index = index
@@ -106,7 +106,13 @@ class InfeasibleError(SolveError):
     """
 
     def __init__(
-        self, message: str, *, status: Any, problem: Any, certificate: np.ndarray, result: Any = None
+        self,
+        message: str,
+        *,
+        status: Any,
+        problem: Any,
+        certificate: np.ndarray,
+        result: Any = None,
     ) -> None:
         super().__init__(message, status=status, problem=problem, result=result)
         self.certificate = certificate
@@ -117,8 +123,9 @@ class UncertifiedError(SolveError):
 
 
 class RayTerminationError(SolveError):
-    """Lemke's method ended on a secondary ray: for the matrix classes it can process, this
-    means that the LCP has no solution.
+    """Lemke's method ended on a secondary ray.
+
+    For the matrix classes that it can process, this means that the LCP has no solution.
 
     Attributes:
         ray: direction in z along which the ray goes off.

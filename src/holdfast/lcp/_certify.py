@@ -7,7 +7,15 @@ the motion is rebuilt from the forces and the *original* M, N, v, b:
 
 with residuals accumulated in twice the working precision, and both are polished by iterative
 refinement against those residuals.
+
+Where the loaded rows are nearly dependent, forces are huge and cancel, and a motion rebuilt from
+them is no better than their rounding. Then the motion is corrected by itself, orthogonally to the
+loaded rows, and what the rounding of the given z amounts to is not counted against the balance of
+momentum: no z in working precision could do better.
 """
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
 
 from __future__ import annotations
 
@@ -17,10 +25,11 @@ from holdfast.lcp import _factor as factor
 from holdfast.lcp._compensated import add_product
 from holdfast.lcp._envelope import solve_lower, solve_upper
 from holdfast.lcp._kernel import fast_kernel, kernel
-from holdfast.lcp._pivoting import Candidates, Loaded, norm
+from holdfast.lcp._pivoting import ROUNDING, Candidates, Loaded, norm
 from holdfast.lcp._rows import rows_dot, rows_length2, whitened_norm
 
 REFINED = 1e-14  # stop polishing at this relative residual
+CANCELLED = 1e-12  # a relative residual that refinement of z leaves only where forces cancel
 MAX_REFINEMENTS = 3
 CHUNK = 512  # rows whose w stays in the first-level cache between two looks
 SURE = 1e3  # ratio of a row's true length to its estimate that only a very stiff M exceeds
@@ -111,38 +120,60 @@ def rebuild(
     v: np.ndarray,
     L: np.ndarray,
     first: np.ndarray,
-    cand: Candidates,
+    rows: np.ndarray,
+    z: np.ndarray,
+    d: np.ndarray,
     count: int,
     work: np.ndarray,
     x_out: np.ndarray,
     scale: float,
 ) -> float:
-    """Fill x_out with v + M^-1 N' z; return the relative residual of M (x - v) = N' z."""
-    high, low, dx, step, r = work[0], work[1], work[2], work[3], work[4]
+    """Fill x_out with v + M^-1 N' z, for z_hat = z d given per candidate.
+
+    Returns:
+        The relative residual of M (x - v) = N' z.
+    """
+    high, low, dx = work[0], work[1], work[2]
     m = v.shape[0]
-    total_impulse(values, offsets, cand.rows, cand.z, cand.d, count, high, low)
+    total_impulse(values, offsets, rows, z, d, count, high, low)
     for j in range(m):
         dx[j] = high[j]
     solve_lower(L, first, dx)
     size = max(scale, norm(dx))
     solve_upper(L, first, dx)
-    residual = 0.0
+    residual = np.inf
     for attempt in range(MAX_REFINEMENTS + 1):
         for j in range(m):
             x_out[j] = v[j] + dx[j]
-            step[j] = x_out[j] - v[j]
-        momentum_residual(M, first, high, low, step, r)
-        solve_lower(L, first, r)
         before = residual
-        residual = norm(r)
-        if residual <= REFINED * size or attempt == MAX_REFINEMENTS:
+        residual = imbalance(M, v, L, first, x_out, work)
+        # the second test: as good as x can be in working precision
+        if residual <= REFINED * size or attempt == MAX_REFINEMENTS or residual > 0.5 * before:
             break
-        if attempt > 0 and residual > 0.5 * before:  # as good as x can be in working precision
-            break
-        solve_upper(L, first, r)
+        solve_upper(L, first, work[4])
         for j in range(m):
-            dx[j] += r[j]
+            dx[j] += work[4, j]
     return residual / size if size > 0.0 else 0.0
+
+
+@kernel
+def imbalance(
+    M: np.ndarray,
+    v: np.ndarray,
+    L: np.ndarray,
+    first: np.ndarray,
+    x: np.ndarray,
+    work: np.ndarray,
+) -> float:
+    """Return |M (x - v) - N' z| in the metric of M^-1, for N' z in the first two rows of work.
+
+    The whitened residual is left in work[4].
+    """
+    for j in range(v.shape[0]):
+        work[3, j] = x[j] - v[j]
+    momentum_residual(M, first, work[0], work[1], work[3], work[4])
+    solve_lower(L, first, work[4])
+    return norm(work[4])
 
 
 @kernel
@@ -150,8 +181,9 @@ def loaded_residual(
     values: np.ndarray,
     offsets: np.ndarray,
     b: np.ndarray,
-    cand: Candidates,
-    loaded: Loaded,
+    rows: np.ndarray,
+    d: np.ndarray,
+    which: np.ndarray,
     k: int,
     x: np.ndarray,
     g_out: np.ndarray,
@@ -159,10 +191,10 @@ def loaded_residual(
     """Fill g_out[:k] with w / d of the loaded rows at motion x; return the largest."""
     largest = 0.0
     for l in range(k):
-        r = loaded.which[l]
-        i = cand.rows[r]
+        r = which[l]
+        i = rows[r]
         constant = b[i] if b.shape[0] > 0 else 0.0
-        g_out[l] = exact_dot(values, offsets, i, x, constant) / cand.d[r]
+        g_out[l] = exact_dot(values, offsets, i, x, constant) / d[r]
         largest = max(largest, abs(g_out[l]))
     return largest
 
@@ -175,6 +207,29 @@ def correct(cand: Candidates, loaded: Loaded, k: int, g_inout: np.ndarray) -> No
     for l in range(k):
         r = loaded.which[l]
         cand.z[r] = min(max(cand.z[r] - g_inout[l], cand.lo[r]), cand.hi[r])
+
+
+@fast_kernel
+def move(
+    Q: np.ndarray,
+    R: np.ndarray,
+    k: int,
+    L: np.ndarray,
+    first: np.ndarray,
+    g_inout: np.ndarray,
+    dy_work: np.ndarray,
+    x_inout: np.ndarray,
+) -> None:
+    """Correct the motion x_inout so that the loaded rows, now at w / d = g_inout, come to zero."""
+    factor.solve_lower_factor(R, k, g_inout)
+    for j in range(x_inout.shape[0]):
+        dy_work[j] = 0.0
+    for l in range(k):
+        for j in range(x_inout.shape[0]):
+            dy_work[j] -= g_inout[l] * Q[l, j]
+    solve_upper(L, first, dy_work)
+    for j in range(x_inout.shape[0]):
+        x_inout[j] += dy_work[j]
 
 
 @kernel
@@ -201,17 +256,30 @@ def finish(
         row (not divided by the motion's size).
     """
     count, k = counters[0], counters[1]
-    stationarity = rebuild(values, offsets, M, v, L, first, cand, count, work, x_out, scale)
-    gap = loaded_residual(values, offsets, b, cand, loaded, k, x_out, g_work)
-    for _ in range(MAX_REFINEMENTS):
-        if gap <= REFINED * scale:
-            break
-        correct(cand, loaded, k, g_work)
+    stationarity, gap = 0.0, np.inf
+    for attempt in range(MAX_REFINEMENTS + 1):
+        if attempt > 0:
+            correct(cand, loaded, k, g_work)
         before = gap
-        stationarity = rebuild(values, offsets, M, v, L, first, cand, count, work, x_out, scale)
-        gap = loaded_residual(values, offsets, b, cand, loaded, k, x_out, g_work)
-        if gap > 0.5 * before:
+        stationarity = rebuild(
+            values, offsets, M, v, L, first, cand.rows, cand.z, cand.d, count, work, x_out, scale
+        )
+        gap = loaded_residual(values, offsets, b, cand.rows, cand.d, loaded.which, k, x_out, g_work)
+        if gap <= REFINED * scale or gap > 0.5 * before:
             break
+    if gap > CANCELLED * scale:
+        for _ in range(MAX_REFINEMENTS):
+            move(loaded.Q, loaded.R, k, L, first, g_work, work[2], x_out)
+            gap = loaded_residual(
+                values, offsets, b, cand.rows, cand.d, loaded.which, k, x_out, g_work
+            )
+            if gap <= REFINED * scale:
+                break
+        total = 0.0
+        for r in range(count):
+            total += abs(cand.z[r])
+        stationarity = max(0.0, imbalance(M, v, L, first, x_out, work) - ROUNDING * total)
+        stationarity /= scale
     return stationarity, gap
 
 
@@ -227,11 +295,13 @@ def price(
     weight: np.ndarray,
     x: np.ndarray,
     a_work: np.ndarray,
+    w_work: np.ndarray,
     length2_work: np.ndarray,
     w_out: np.ndarray,
     row_out: np.ndarray,
     violation_out: np.ndarray,
     tol: float,
+    shortest: float,
     stride: int,
     sure: float,
 ) -> float:
@@ -244,6 +314,7 @@ def price(
     Args:
         weight: 1 / diagonal of M, for a cheap estimate of a row's length.
         tol: smallest violation per unit of row length that counts.
+        shortest: rows without an offset up to this length are rounding, and are ignored.
         sure: a violation above `sure * tol` by the estimate is taken for one; below, the true
             length of the row decides.
 
@@ -257,38 +328,68 @@ def price(
     for k in range(buckets):
         row_out[k] = -1
         violation_out[k] = 0.0
-    begin = 0
+    begin = np.int64(0)  # not a literal: one compiled version of what it is passed to
     while begin < n:
         end = min(n, begin + CHUNK * stride)
-        rows_dot(values, offsets, x, begin, end, stride, w_out)
+        count = (end - begin + stride - 1) // stride
+        rows_dot(values, offsets, x, begin, end, stride, w_work)
         if b.shape[0] > 0:
-            for i in range(begin, end, stride):
-                w_out[i] += b[i]
-        negative = 0
-        not_finite = 0.0  # stays 0 unless some w is infinite or NaN
-        for i in range(begin, end, stride):
-            negative += 1 if w_out[i] < 0.0 else 0
-            not_finite += w_out[i] - w_out[i]
+            for r in range(count):
+                w_work[r] += b[begin + r * stride]
+        # Two looks without a branch, so that they vectorise: is any w negative or not a number,
+        # and is any of them more than rounding of its row?
+        suspects = 0
+        not_finite = 0.0
+        for r in range(count):
+            w_out[begin + r * stride] = w_work[r]
+            suspects += 1 if w_work[r] < 0.0 else 0
+            not_finite += w_work[r] - w_work[r]
         if not_finite != 0.0:
             return np.nan
-        if negative > 0:
+        if suspects > 0:
             rows_length2(values, offsets, weight, begin, end, stride, length2_work)
-            r = 0
-            for i in range(begin, end, stride):
-                w, length2 = w_out[i], length2_work[r]
-                r += 1
+            suspects = 0
+            for r in range(count):
+                if b.shape[0] == 0 or b[begin + r * stride] == 0.0:
+                    w_work[r] = w_work[r] if length2_work[r] > shortest * shortest else 0.0
+                w = w_work[r] if w_work[r] < 0.0 else 0.0
+                suspects += 1 if w * w > threshold * length2_work[r] else 0
+        if suspects > 0:
+            for r in range(count):
+                i, w, length2 = begin + r * stride, w_work[r], length2_work[r]
                 if w < 0.0 and w * w > threshold * length2:
                     violation = _violation(
                         values, offsets, lo, hi, L, first, a_work, i, w, length2, tol, sure
                     )
                     if violation > 0.0:
                         largest = max(largest, violation)
-                        k = _bucket(offsets, i, n, buckets)
+                        k = _bucket(offsets, i, n, buckets, L.shape[0], max(1, L.shape[1]))
                         if violation > violation_out[k]:
                             violation_out[k] = violation
                             row_out[k] = i
         begin = end
     return largest
+
+
+@kernel
+def longest_row(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    weight: np.ndarray,
+    stride: int,
+    length2_work: np.ndarray,
+) -> float:
+    """Return the largest estimated length of every stride-th row."""
+    n = values.shape[0]
+    longest = 0.0
+    begin = np.int64(0)
+    while begin < n:
+        end = min(n, begin + CHUNK * stride)
+        rows_length2(values, offsets, weight, begin, end, stride, length2_work)
+        for r in range((end - begin + stride - 1) // stride):
+            longest = max(longest, length2_work[r])
+        begin = end
+    return np.sqrt(longest)
 
 
 @fast_kernel
@@ -318,11 +419,12 @@ def _violation(
 
 
 @kernel
-def _bucket(offsets: np.ndarray, i: int, n: int, buckets: int) -> int:
-    """Return the bucket of row i: by the bodies it touches, or by its place in the list."""
+def _bucket(offsets: np.ndarray, i: int, n: int, buckets: int, blocks: int, s: int) -> int:
+    """Return the bucket of row i: by its place in the list, and by the bodies that it touches."""
     if offsets.shape[0] == 0:
         return i * buckets // n
     k = 0
     for c in range(offsets.shape[1]):
-        k = k * 31 + offsets[i, c]
-    return k % buckets
+        k = k * 31 + offsets[i, c] // s
+    stretches = max(1, buckets // max(1, blocks))
+    return (k * stretches + i * stretches // n) % buckets

@@ -84,7 +84,7 @@ def as_inertia(name: str, value: Any, *, symmetry: float = DEFAULT.symmetry) -> 
     Args:
         name: what the caller calls this argument.
         value: dense (m, m), which becomes one block, or equal diagonal blocks (nb, s, s).
-        symmetry: largest asymmetry taken for rounding, relative to the largest entry.
+        symmetry: largest asymmetry taken for rounding, relative to sqrt(M_ii M_jj).
 
     Raises:
         InputError: not real and finite numbers, or not square.
@@ -199,21 +199,23 @@ def _first_nonfinite(flat: np.ndarray) -> int:
 def _largest_asymmetry(blocks: np.ndarray) -> tuple[int, int, float]:
     """Writes nothing; returns where ``blocks`` differ most from their transposes.
 
-    The difference is relative to the largest entry of all blocks.
+    The difference of entries i, j is relative to sqrt(M_ii M_jj), which no choice of units
+    changes, or to the entries themselves where that is zero.
     """
     s = blocks.shape[1]
-    largest, difference, row, col = 0.0, 0.0, 0, 0
+    worst, row, col = 0.0, 0, 0
     for b in range(blocks.shape[0]):
         for i in range(s):
-            largest = max(largest, abs(blocks[b, i, i]))
             for j in range(i):
                 lower, upper = blocks[b, i, j], blocks[b, j, i]
-                largest = max(largest, abs(lower), abs(upper))
+                if lower == upper:
+                    continue
+                size = np.sqrt(abs(blocks[b, i, i])) * np.sqrt(abs(blocks[b, j, j]))
+                if size == 0.0:
+                    size = max(abs(lower), abs(upper))
                 # Halved so that entries of opposite sign near the largest number do not
                 # overflow.
-                half = abs(0.5 * lower - 0.5 * upper)
-                if half > difference:
-                    difference, row, col = half, b * s + j, b * s + i
-    if difference == 0.0:
-        return row, col, 0.0
-    return row, col, 2.0 * (difference / largest)
+                relative = 2.0 * (abs(0.5 * lower - 0.5 * upper) / size)
+                if relative > worst:
+                    worst, row, col = relative, b * s + j, b * s + i
+    return row, col, worst

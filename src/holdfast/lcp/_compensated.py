@@ -7,6 +7,9 @@ and its error (Ogita, Rump and Oishi, "Accurate sum and dot product", 2005), so 
 is as good as if it had been computed with 106 bits and rounded once.
 """
 
+# pyright: reportAttributeAccessIssue=false, reportRedeclaration=false, reportCallIssue=false
+# (Numba's configuration and intrinsics have no types.)
+
 from __future__ import annotations
 
 from typing import Any

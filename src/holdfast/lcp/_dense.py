@@ -1,5 +1,8 @@
 """Residuals of a dense LCP in twice the working precision."""
 
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
 from __future__ import annotations
 
 import numpy as np

@@ -11,53 +11,13 @@ would be 1e-12 there, with rounding only four decades below it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-# Sums may be reordered and fused, nothing more: NaN, infinity and signed zero keep their
-# meaning.
-_FASTMATH = {"reassoc", "contract"}
-
-# A remainder that kept this part of its length is orthogonal to rounding after one sweep of
-# Gram-Schmidt; a shorter one has lost digits to cancellation and takes a second sweep, after
-# which no third one is ever needed ("twice is enough").
-_CANCELLED = 0.7071067811865476
+from holdfast.lcp import _factor as factor
+from holdfast.lcp._envelope import cholesky, solve_lower
+from holdfast.lcp._kernel import entry, fast_kernel, kernel
 
 
-@njit(cache=True, nogil=True, fastmath=_FASTMATH)
-def whiten_row(L: np.ndarray, a: np.ndarray) -> None:
-    """Overwrites `a` with ``L^-1 a``, L given by its lower-triangular blocks (nb, s, s)."""
-    s = L.shape[1]
-    for b in range(L.shape[0]):
-        start = b * s
-        for i in range(s):
-            # Whatever is zero before the first entry of a row stays exactly zero.
-            total = a[start + i]
-            for k in range(i):
-                total -= L[b, i, k] * a[start + k]
-            a[start + i] = total / L[b, i, i]
-
-
-@njit(cache=True, nogil=True, fastmath=_FASTMATH)
-def _sweep(Q: np.ndarray, coef_work: np.ndarray, rank: int) -> float:
-    """Overwrites ``Q[rank]`` with its part orthogonal to ``Q[:rank]``; returns its length."""
-    a = Q[rank]
-    m = a.size
-    for k in range(rank):
-        total = 0.0
-        for j in range(m):
-            total += Q[k, j] * a[j]
-        coef_work[k] = total
-    for k in range(rank):
-        c = coef_work[k]
-        for j in range(m):
-            a[j] -= c * Q[k, j]
-    total = 0.0
-    for j in range(m):
-        total += a[j] * a[j]
-    return np.sqrt(total)
-
-
-@njit(cache=True, nogil=True, fastmath=_FASTMATH)
+@fast_kernel
 def _row_size(row: np.ndarray, weight: np.ndarray) -> float:
     """Writes nothing; returns the largest entry of `row` in units of ``M_jj^(1/2)``.
 
@@ -70,7 +30,7 @@ def _row_size(row: np.ndarray, weight: np.ndarray) -> float:
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _largest_size(rows: np.ndarray, weight: np.ndarray) -> float:
     """Writes nothing; returns the largest `_row_size`, 0 if there are no rows."""
     largest = 0.0
@@ -79,21 +39,14 @@ def _largest_size(rows: np.ndarray, weight: np.ndarray) -> float:
     return largest
 
 
-@njit(cache=True, nogil=True)
-def _inverse_scales(L: np.ndarray, weight_out: np.ndarray) -> None:
-    """Writes ``M_jj^(-1/2)`` to `weight_out`: row j of L has the length ``M_jj^(1/2)``."""
-    s = L.shape[1]
-    for b in range(L.shape[0]):
-        for i in range(s):
-            total = 0.0
-            for k in range(i + 1):
-                total += L[b, i, k] * L[b, i, k]
-            weight_out[b * s + i] = 1.0 / np.sqrt(total)
-
-
-@njit(cache=True, nogil=True, fastmath=_FASTMATH)
+@fast_kernel
 def _pivot(
-    row: np.ndarray, L: np.ndarray, Q: np.ndarray, coef_work: np.ndarray, rank: int
+    row: np.ndarray,
+    L: np.ndarray,
+    first: np.ndarray,
+    Q: np.ndarray,
+    coef_work: np.ndarray,
+    rank: int,
 ) -> float:
     """Writes the remainder of the normalised, whitened `row` to ``Q[rank]``; returns its length.
 
@@ -107,25 +60,21 @@ def _pivot(
     # Scaled first, so that squares neither overflow nor vanish in any unit.
     for j in range(m):
         a[j] = row[j] / largest
-    whiten_row(L, a)
+    solve_lower(L, first, a)
     total = 0.0
     for j in range(m):
         total += a[j] * a[j]
     scale = 1.0 / np.sqrt(total)
     for j in range(m):
         a[j] *= scale
-    if rank == 0:
-        return 1.0
-    length = _sweep(Q, coef_work, rank)
-    if length < _CANCELLED:
-        length = _sweep(Q, coef_work, rank)
-    return length
+    return np.sqrt(factor.project(Q, rank, a, coef_work[:m], coef_work[m:]))
 
 
-@njit(cache=True, nogil=True, fastmath=_FASTMATH)
+@fast_kernel
 def _keep_row(
     row: np.ndarray,
     L: np.ndarray,
+    first: np.ndarray,
     Q_work: np.ndarray,
     coef_work: np.ndarray,
     weight_work: np.ndarray,
@@ -141,7 +90,7 @@ def _keep_row(
     """
     if _row_size(row, weight_work) <= zero:
         return False
-    pivot = _pivot(row, L, Q_work, coef_work, rank)
+    pivot = _pivot(row, L, first, Q_work, coef_work, rank)
     if pivot > rank_tol:
         pivots_out[0] = min(pivots_out[0], pivot)
         scale = 1.0 / pivot
@@ -152,12 +101,14 @@ def _keep_row(
     return False
 
 
-@njit(cache=True, nogil=True)
+@entry
 def select_rows(
-    L: np.ndarray,
+    M: np.ndarray,
     J: np.ndarray,
     S: np.ndarray,
     T: np.ndarray,
+    L_work: np.ndarray,
+    first_work: np.ndarray,
     Q_work: np.ndarray,
     coef_work: np.ndarray,
     weight_work: np.ndarray,
@@ -174,12 +125,14 @@ def select_rows(
     kept whitened rows.
 
     Args:
-        L: (nb, s, s) Cholesky factors of the blocks of M.
+        M: (nb, s, s) diagonal blocks of the inertia.
         J: (j, m) bilateral rows.
         S: (n, m) first tangents, or (0, m).
         T: (n, m) second tangents, or (0, m).
+        L_work: (nb, s, s).
+        first_work: (m,) integers.
         Q_work: (m, m).
-        coef_work: (m,).
+        coef_work: (2 m,).
         weight_work: (m,).
         J_out: (min(j, m),) kept rows of J, ascending.
         S_out: (min(n, m),) kept rows of S, ascending.
@@ -189,11 +142,16 @@ def select_rows(
         zero_tol: a row no larger than this part of the largest row is a row of zeros.
 
     Returns:
-        How many entries of `J_out`, `S_out` and `T_out` were written.
+        How many entries of `J_out`, `S_out` and `T_out` were written; -1 for the first if M is
+        not positive definite.
     """
-    m = Q_work.shape[0]
-    Q, coef, weight, pivots = Q_work, coef_work, weight_work, pivots_out
-    _inverse_scales(L, weight)
+    m, s = Q_work.shape[0], M.shape[1]
+    L, first, Q, coef = L_work, first_work, Q_work, coef_work
+    weight, pivots = weight_work, pivots_out
+    if cholesky(M, first, L, np.inf) != 0:
+        return -1, 0, 0
+    for j in range(m):
+        weight[j] = 1.0 / np.sqrt(M[j // s, j % s, j % s])
     zero = zero_tol * max(
         _largest_size(J, weight), _largest_size(S, weight), _largest_size(T, weight)
     )
@@ -203,7 +161,7 @@ def select_rows(
     for i in range(J.shape[0]):  # lines 4-10
         if rank == m:
             break
-        if _keep_row(J[i], L, Q, coef, weight, pivots, rank, rank_tol, zero):
+        if _keep_row(J[i], L, first, Q, coef, weight, pivots, rank, rank_tol, zero):
             J_out[count_J] = i
             count_J += 1
             rank += 1
@@ -211,7 +169,7 @@ def select_rows(
         if rank == m:
             break
         if i < S.shape[0] and _keep_row(  # lines 12-16
-            S[i], L, Q, coef, weight, pivots, rank, rank_tol, zero
+            S[i], L, first, Q, coef, weight, pivots, rank, rank_tol, zero
         ):
             S_out[count_S] = i
             count_S += 1
@@ -220,7 +178,7 @@ def select_rows(
             i < T.shape[0]
             and rank < m
             and _keep_row(  # lines 17-21
-                T[i], L, Q, coef, weight, pivots, rank, rank_tol, zero
+                T[i], L, first, Q, coef, weight, pivots, rank, rank_tol, zero
             )
         ):
             T_out[count_T] = i

@@ -4,27 +4,66 @@ Kernels take plain arrays and work arrays, return a status, and never raise, pri
 That allows two switches that matter in microsecond solves: division follows IEEE (no check for
 zero at every division), and no reference counting (views into the caller's arrays are only read
 while the caller holds them). Each kernel is plain Python: NUMBA_DISABLE_JIT=1 runs it as such.
+
+Numba caches a compiled kernel until the file that it is written in changes, and does not notice
+changes in the files of the kernels that it calls. Here the stamp of a cached kernel covers all
+files of this folder, so that an edited or updated checkout never runs yesterday's kernel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 from numba import njit
 
-_SWITCHES = {
+_SWITCHES: dict[str, Any] = {
     "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "_nrt": False,
     "no_cfunc_wrapper": True,
+    "no_rewrites": True,
 }
+_INTERNAL = {**_SWITCHES, "no_cpython_wrapper": True}
+_INLINED = {**_INTERNAL, "forceinline": True}
+_FAST = {**_INTERNAL, "fastmath": {"reassoc", "contract"}}
+
+
+def _stamp() -> tuple[tuple[str, int, int], ...]:
+    """Name, time and size of every source file of this folder."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    stats = [(file.name, file.stat()) for file in files]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+_STAMP = _stamp()
+
+
+def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that compiles with these switches, the cache stamped with all sources."""
+
+    def compile_(function: Callable[..., Any]) -> Any:
+        kernel = njit(**switches)(function)
+        file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+        if hasattr(file, "_source_stamp"):
+            file._source_stamp = (file._source_stamp, _STAMP)
+        return kernel
+
+    return compile_
+
 
 # Called from Python.
-entry = njit(**_SWITCHES)
+entry = _compiler(_SWITCHES)
 
-# Called from other kernels only, which halves the time to compile them. Rounding is exactly as
+# Called from other kernels only, which saves time to compile them. Rounding is exactly as
 # written: for comparisons and compensated arithmetic.
-kernel = njit(**_SWITCHES, no_cpython_wrapper=True)
+kernel = _compiler(_INTERNAL)
+
+# The same, put in place of the call: for kernels that take many arrays at once.
+inlined = _compiler(_INLINED)
 
 # The same, where sums may be reassociated so that loops vectorise. The order is fixed when the
 # kernel is compiled, so results are still the same bits at every run.
-fast_kernel = njit(**_SWITCHES, no_cpython_wrapper=True, fastmath={"reassoc", "contract"})
+fast_kernel = _compiler(_FAST)

@@ -1,4 +1,4 @@
-"""Kernels of Lemke's complementary pivot method for dense LCPs.
+r"""Kernels of Lemke's complementary pivot method for dense LCPs.
 
 The problem is ``w = F z + q``, ``w, z >= 0``, ``z'w = 0`` with any square ``F``.
 
@@ -10,7 +10,7 @@ vector, which Lemke's theorems leave free.
 **The path.** A covering vector ``d > 0`` and one more variable ``z0`` make
 ``w = F z + q + d z0`` feasible for large ``z0``. As a linear system:
 
-.. math:: A x = q, \\quad A = [\\, I, \\; -F, \\; -d \\,], \\quad x = (w, z, z_0) \\ge 0
+.. math:: A x = q, \quad A = [\, I, \; -F, \; -d \,], \quad x = (w, z, z_0) \ge 0
 
 A basis ``B`` is n columns of ``A``; the other variables are zero. Starting with ``z0`` in place
 of the most violated ``w_r``, each pivot lets the complement of the variable that just left
@@ -43,8 +43,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp.status import Status
 
 SOLVED = int(Status.SOLVED)
@@ -62,7 +61,7 @@ STATE_SIZE = 3
 NONE = -1
 
 
-@njit(cache=True, nogil=True)
+@entry
 def equilibrate(F, largest_work, row_scale_out, column_scale_out, max_passes):
     """Write powers of two that bring the rows and columns of F to a largest entry of about one.
 
@@ -76,9 +75,9 @@ def equilibrate(F, largest_work, row_scale_out, column_scale_out, max_passes):
         largest_work[:] = 0.0
         for i in range(n):
             for j in range(n):
-                entry = abs(F[i, j]) * row_scale_out[i] * column_scale_out[j]
-                largest_work[0, i] = max(largest_work[0, i], entry)
-                largest_work[1, j] = max(largest_work[1, j], entry)
+                size = abs(F[i, j]) * row_scale_out[i] * column_scale_out[j]
+                largest_work[0, i] = max(largest_work[0, i], size)
+                largest_work[1, j] = max(largest_work[1, j], size)
         settled = True
         for i in range(n):
             row_exponent = math.frexp(largest_work[0, i])[1] // 2
@@ -90,10 +89,10 @@ def equilibrate(F, largest_work, row_scale_out, column_scale_out, max_passes):
             break
 
 
-@njit(cache=True, nogil=True)
+@entry
 def start(
     F, q, d, p, row_scale, column_scale,
-    columns_out, rhs_out, T_out, x_out, basis_out, place_out, state_out,
+    p_out, columns_out, rhs_out, T_out, x_out, basis_out, place_out, state_out,
 ):  # fmt: skip
     """Write the scaled problem and its first basis: z0 in place of the most violated w.
 
@@ -107,6 +106,7 @@ def start(
             columns_out[j, i] = -F[i, j] * row_scale[i] * column_scale[j]
         columns_out[n, i] = -d[i]
         rhs_out[i] = q[i] * row_scale[i]
+        p_out[i] = p[i]
         x_out[0, i], x_out[1, i] = rhs_out[i], p[i]
         basis_out[i] = place_out[i] = i
         T_out[i, i] = 1.0
@@ -123,7 +123,7 @@ def start(
     return PAUSED
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pivot(u, r, T_out, x_out, basis_out, place_out, state_out):
     """Write T, x and the bookkeeping after the variable at place r left, and which enters next."""
     n = u.shape[0]
@@ -149,7 +149,14 @@ def _pivot(u, r, T_out, x_out, basis_out, place_out, state_out):
     state_out[UPDATES] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _copy(a, a_out):
+    """Write a over another vector, without the temporary that slices would allocate."""
+    for i in range(a.shape[0]):
+        a_out[i] = a[i]
+
+
+@kernel
 def _largest(a):
     """Return the largest absolute entry, infinite if any entry is nan. Writes nothing."""
     largest = 0.0
@@ -159,7 +166,7 @@ def _largest(a):
     return largest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_product(T, place, c, x_out):
     """Write x + B^-1 c over x."""
     n = c.shape[0]
@@ -172,7 +179,7 @@ def _add_product(T, place, c, x_out):
                     x_out[i] += c[j] * T[j, i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _refine(columns, T, basis, place, residual_work, x_out):
     """Write x + B^-1 (c - B x) over x, for a right-hand side c given in `residual_work`.
 
@@ -192,7 +199,7 @@ def _refine(columns, T, basis, place, residual_work, x_out):
     return drift
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _direction(columns, T, basis, place, entering, residual_work, u_out):
     """Write u = B^-1 c for the column c of the entering variable; return the drift found."""
     n = u_out.shape[0]
@@ -201,12 +208,33 @@ def _direction(columns, T, basis, place, entering, residual_work, u_out):
         residual_work[:] = 0.0
         residual_work[entering] = 1.0
     else:
-        residual_work[:] = columns[entering - n]
+        _copy(columns[entering - n], residual_work)
     _add_product(T, place, residual_work, u_out)
     return _refine(columns, T, basis, place, residual_work, u_out)
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _keep_order(columns, basis, x_out, p_out, zero_tol):
+    """Write a p that turns lexicographically negative rows positive again.
+
+    There are none in exact arithmetic. A tie that rounding hid can leave one, and with it the
+    proof against cycling is gone. Changing p changes the order of ties, never the problem.
+    """
+    n = p_out.shape[0]
+    slack, order_slack = zero_tol * _largest(x_out[0]), zero_tol * _largest(x_out[1])
+    for i in range(n):
+        if x_out[0, i] <= slack and x_out[1, i] < -order_slack:
+            flip = -2.0 * x_out[1, i]
+            x_out[1, i] += flip
+            if basis[i] < n:
+                p_out[basis[i]] += flip
+            else:
+                column = columns[basis[i] - n]
+                for j in range(n):
+                    p_out[j] += flip * column[j]
+
+
+@kernel
 def _leaving(T, x, u, basis, tied_work, zero_tol, pivot_tol):
     """Write the tied places to `tied_work`; return the place that leaves, or NONE on a ray.
 
@@ -234,7 +262,7 @@ def _leaving(T, x, u, basis, tied_work, zero_tol, pivot_tol):
     return tied_work[0] if count > 0 else NONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep_smallest(column, u, tied_out, count, zero_tol):
     """Write those tied places whose column[i] / u[i] is smallest; return how many they are."""
     slack = zero_tol * _largest(column)
@@ -249,7 +277,7 @@ def _keep_smallest(column, u, tied_out, count, zero_tol):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _factorise(columns, basis, place, K_out, row_out, column_out):
     """Write the LU factors of K, its rows and the places of its columns; return k, or NONE."""
     n = basis.shape[0]
@@ -283,12 +311,12 @@ def _factorise(columns, basis, place, K_out, row_out, column_out):
     return k
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _basic_values(columns, c, basis, K, row, column, k, y_work, residual_work, x_out):
     """Write x = B^-1 c from the factors of K, with one step of iterative refinement."""
     # What K leaves of c is the value of the basic w, and in K's own rows the residual.
     n = c.shape[0]
-    residual_work[:] = c
+    _copy(c, residual_work)
     x_out[:] = 0.0
     for _ in range(2):
         for a in range(k):
@@ -308,7 +336,7 @@ def _basic_values(columns, c, basis, K, row, column, k, y_work, residual_work, x
             x_out[i] = residual_work[basis[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _refactorise(
     columns, rhs, p, basis, place, K_work, y_work, row_work, column_work, residual_work, unit_work,
     T_out, x_out, state_out,
@@ -330,10 +358,10 @@ def _refactorise(
     return True
 
 
-@njit(cache=True, nogil=True)
+@entry
 def walk(
-    columns, rhs, p, T_work, K_work, y_work, x_work, u_work, residual_work, basis_work, place_work,
-    row_work, column_work, tied_work, state_work,
+    columns, rhs, p_work, T_work, K_work, y_work, x_work, u_work, residual_work, basis_work,
+    place_work, row_work, column_work, tied_work, state_work,
     zero_tol, pivot_tol, drift_tol, refine_every, max_pivots, budget,
 ):  # fmt: skip
     """Write the bases along the path into the work arrays, for at most `budget` pivots.
@@ -348,12 +376,13 @@ def walk(
             columns, T_work, basis_work, place_work, state_work[ENTERING], residual_work, u_work
         )
         if state_work[PIVOTS] % refine_every == 0:
-            residual_work[:] = rhs
+            _copy(rhs, residual_work)
             _refine(columns, T_work, basis_work, place_work, residual_work, x_work[0])
+        _keep_order(columns, basis_work, x_work, p_work, zero_tol)
         r = _leaving(T_work, x_work, u_work, basis_work, tied_work, zero_tol, pivot_tol)
         if state_work[UPDATES] > 0 and (r == NONE or not drift <= drift_tol):
             if not _refactorise(
-                columns, rhs, p, basis_work, place_work, K_work, y_work, row_work, column_work,
+                columns, rhs, p_work, basis_work, place_work, K_work, y_work, row_work, column_work,
                 residual_work, u_work, T_work, x_work, state_work,
             ):  # fmt: skip
                 return SINGULAR
@@ -370,7 +399,7 @@ def walk(
     return PAUSED
 
 
-@njit(cache=True, nogil=True)
+@entry
 def finish(
     columns, rhs, row_scale, column_scale, u, basis, place, state,
     K_work, y_work, x_work, residual_work, row_work, column_work, z_out, w_out, ray_out, status,

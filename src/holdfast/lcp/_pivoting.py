@@ -20,10 +20,15 @@ finds the most negative w_i (line 15) and lets i enter; it finds a z_j that turn
   algorithm cycles.
 * Dependent rows. When a_i lies in the span of the loaded rows, y cannot move: z_i grows along the
   null direction until a loaded row leaves. If none does, the rows contradict each other and the
-  direction is a Farkas certificate.
+  direction is a Farkas certificate, unless its value is rounding: then w_i is, too, and the row
+  rests. How small a part outside the span is rounding depends on how nearly dependent the loaded
+  rows are themselves: their small pivots amplify it.
 * Factors. The loaded rows are kept as Q R and updated (`_factor`), where the paper solves with
   A = N_B M^-1 N_B' afresh (lines 10-12).
 """
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
 
 from __future__ import annotations
 
@@ -32,22 +37,29 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.lcp import _factor as factor
-from holdfast.lcp._kernel import fast_kernel, kernel
-from holdfast.lcp._rows import load, separation
+from holdfast.lcp._kernel import fast_kernel, inlined, kernel
+from holdfast.lcp._rows import scatter, separation
 
 # Status codes of `pivot`; values as in `holdfast.lcp.Status`.
 SOLVED, INFEASIBLE, PIVOT_LIMIT, PAUSED = 0, 1, 3, 6
 
 FREE = -1  # position of a candidate that is not loaded
+RESTING = -2  # not loaded, and w is zero to rounding because the row depends on the loaded ones
+
+# Rounding of a product of unit rows with the motion, relative to the motion: some tens of eps.
+ROUNDING = 1e-14
+
+# Rounding of the part of a unit row outside the span of others, before pivots amplify it.
+SPAN_ROUNDING = 5e-16
+
+STIFF = 1e-4  # a pivot of the loaded rows below which forces are solved for afresh at the end
 
 
 class Candidates(NamedTuple):
     """Whitened candidate rows and their variables; the first `count` entries are in use."""
 
-    A: np.ndarray  # unit rows, in one of the layouts of `_rows`
+    A: np.ndarray  # unit rows, laid out as `_rows` says
     offset: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
     rows: np.ndarray  # which original row
     d: np.ndarray  # length of the original row: w = d w_hat, z = z_hat / d
     beta: np.ndarray
@@ -75,7 +87,7 @@ def norm(y: np.ndarray) -> float:
     return np.sqrt(t)
 
 
-@kernel
+@inlined
 def worst(cand: Candidates, count: int, tol: float) -> int:
     """Return the candidate that violates its complementarity most, or -1 (lines 3 and 15)."""
     best = tol
@@ -92,7 +104,7 @@ def worst(cand: Candidates, count: int, tol: float) -> int:
     return i
 
 
-@kernel
+@inlined
 def blocking(
     cand: Candidates, loaded: Loaded, k: int, c: np.ndarray, sign: float, tiny: float
 ) -> tuple[int, float, float]:
@@ -101,7 +113,7 @@ def blocking(
     Returns:
         Position among the loaded rows (-1 if none), step t, and the bound it meets.
     """
-    p = -1
+    p = np.int64(-1)
     step = np.inf
     bound = 0.0
     for l in range(k):
@@ -121,7 +133,41 @@ def blocking(
     return p, step, bound
 
 
-@kernel
+@inlined
+def contradiction(
+    cand: Candidates,
+    loaded: Loaded,
+    k: int,
+    c: np.ndarray,
+    i: int,
+    sign: float,
+    tiny: float,
+    feasibility: float,
+) -> bool:
+    """Write to cand.w the weights with which rows i and the loaded ones cancel; is it a proof?
+
+    The weighted sum of w is the same sum of beta, whatever the motion. Negative, and not by
+    rounding, it proves that not all w can have the right sign.
+    """
+    value = sign * cand.beta[i]
+    size = abs(value)
+    for l in range(k):
+        if abs(c[l]) > tiny:
+            term = -sign * c[l] * cand.beta[loaded.which[l]]
+            value += term
+            size += abs(term)
+    if not value < -feasibility * size:
+        return False
+    for r in range(cand.w.shape[0]):
+        cand.w[r] = 0.0
+    for l in range(k):
+        if abs(c[l]) > tiny:
+            cand.w[loaded.which[l]] = -sign * c[l]
+    cand.w[i] = sign
+    return True
+
+
+@inlined
 def unload(cand: Candidates, loaded: Loaded, p: int, k: int) -> int:
     """Take loaded row p out of the loaded set; return the new number of loaded rows."""
     cand.place[loaded.which[p]] = FREE
@@ -132,7 +178,7 @@ def unload(cand: Candidates, loaded: Loaded, p: int, k: int) -> int:
     return k - 1
 
 
-@fast_kernel
+@kernel
 def pivot(
     cand: Candidates,
     loaded: Loaded,
@@ -158,9 +204,10 @@ def pivot(
     count, k, pivots = counters[0], counters[1], counters[2]
     last = pivots + budget
     status = SOLVED
+    resting = False
     while True:
         # lines 13-15: motion, separation of all rows, the most violated one
-        separation(cand.A, cand.offset, cand.low, cand.high, cand.beta, y, cand.w, count)
+        separation(cand.A, cand.offset, cand.beta, y, cand.w, count)
         i = worst(cand, count, feasibility * max(scale, norm(y)))
         if i < 0:
             break
@@ -175,40 +222,48 @@ def pivot(
         while True:
             pivots += 1
             # how the loaded forces answer: a_i = sum_l c_l a_l + (part outside their span)
-            load(cand.A, cand.offset, i, a_work)
+            scatter(cand.A, cand.offset, i, a_work)
             c = g_work[k : 2 * k]
             rho2 = factor.project(loaded.Q, k, a_work, c, g_work)
             rho = np.sqrt(rho2)
             for l in range(k):
                 c[l] = g_work[l]
             factor.solve_upper_factor(loaded.R, k, c)
-            largest = 1.0
+            total, largest, amplified = 1.0, 1.0, 1.0
             for l in range(k):
+                total += abs(c[l])
                 largest = max(largest, abs(c[l]))
+                amplified += abs(g_work[l]) / loaded.R[l, l]
+            independent = rho > max(rank, SPAN_ROUNDING * amplified)
+            if not independent and abs(w) <= ROUNDING * total * max(scale, norm(y)):
+                cand.place[i] = RESTING
+                resting = True
+                break
 
-            full = np.inf
-            if rho > rank:
-                full = abs(w) / rho2
+            full = abs(w) / rho2 if independent else np.inf
             own = (cand.hi[i] - cand.z[i]) if sign > 0.0 else (cand.z[i] - cand.lo[i])
             p, step, bound = blocking(cand, loaded, k, c, sign, rank * largest)
             t = min(full, own, step)
             if t == np.inf:
-                for r in range(count):
-                    cand.w[r] = 0.0
-                for l in range(k):
-                    if abs(c[l]) > rank * largest:
-                        cand.w[loaded.which[l]] = -sign * c[l]
-                cand.w[i] = sign
+                if not contradiction(cand, loaded, k, c, i, sign, rank * largest, feasibility):
+                    cand.place[i] = RESTING
+                    resting = True
+                    break
                 status = INFEASIBLE
                 break
 
             for l in range(k):
                 cand.z[loaded.which[l]] -= sign * t * c[l]
             cand.z[i] += sign * t
-            if rho > rank:
+            if independent:
                 for j in range(y.shape[0]):
                     y[j] += sign * t * a_work[j]
                 w += sign * t * rho2
+            if resting:
+                resting = False
+                for r in range(count):
+                    if cand.place[r] == RESTING:
+                        cand.place[r] = FREE
             if t == full:  # lines 29-31: i becomes loaded
                 factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
                 loaded.which[k] = i
@@ -222,12 +277,15 @@ def pivot(
             k = unload(cand, loaded, p, k)
         if status == INFEASIBLE:
             break
+    for r in range(count if resting else 0):
+        if cand.place[r] == RESTING:
+            cand.place[r] = FREE
     counters[1] = k
     counters[2] = pivots
     return status
 
 
-@fast_kernel
+@kernel
 def install(
     cand: Candidates,
     loaded: Loaded,
@@ -241,31 +299,52 @@ def install(
 ) -> None:
     """Load the wanted candidates at once: a guess from an earlier solve, or equality rows.
 
-    Rows that depend on those before them are passed over. Rows whose force then lies outside
-    its bounds are put on that bound, worst first, until the rest are consistent, so that
-    `pivot` can go on from a point on its path. y, cand.z, the loaded set and counters are set.
+    Rows that depend on those before them are passed over, and rows that cannot stay leave (see
+    `settle`), so that `pivot` can go on from a point on its path.
     """
-    count, k = counters[0], counters[1]
+    k = counters[1]
     for t in range(wanted.shape[0]):
         r = wanted[t]
         if cand.place[r] != FREE or k == loaded.which.shape[0]:
             continue
-        load(cand.A, cand.offset, r, a_work)
+        scatter(cand.A, cand.offset, r, a_work)
         rho = np.sqrt(factor.project(loaded.Q, k, a_work, g_work[k : 2 * k], g_work))
         if rho > rank:
             factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
             loaded.which[k] = r
             cand.place[r] = k
             k += 1
+    counters[1] = k
+    counters[2] += k
+    settle(cand, loaded, counters, y0, y, a_work, g_work)
+
+
+@kernel
+def settle(
+    cand: Candidates,
+    loaded: Loaded,
+    counters: np.ndarray,
+    y0: np.ndarray,
+    y: np.ndarray,
+    a_work: np.ndarray,
+    g_work: np.ndarray,
+) -> bool:
+    """Solve for the loaded forces and the motion afresh, from the factors; return if rows left.
+
+    Rows whose force lies outside its bounds are put on that bound, worst first, until the rest
+    are consistent.
+    """
+    count, k = counters[0], counters[1]
+    left = False
     while True:
         for j in range(y.shape[0]):
             y[j] = y0[j]
         for r in range(count):
             if cand.place[r] == FREE and cand.z[r] != 0.0:
-                load(cand.A, cand.offset, r, a_work)
+                scatter(cand.A, cand.offset, r, a_work)
                 for j in range(y.shape[0]):
                     y[j] += cand.z[r] * a_work[j]
-        separation(cand.A, cand.offset, cand.low, cand.high, cand.beta, y, cand.w, count)
+        separation(cand.A, cand.offset, cand.beta, y, cand.w, count)
         for l in range(k):
             g_work[l] = -cand.w[loaded.which[l]]
         factor.solve_lower_factor(loaded.R, k, g_work)
@@ -273,7 +352,7 @@ def install(
             for j in range(y.shape[0]):
                 y[j] += g_work[l] * loaded.Q[l, j]
         factor.solve_upper_factor(loaded.R, k, g_work)
-        p = -1
+        p = np.int64(-1)
         excess = 0.0
         for l in range(k):
             r = loaded.which[l]
@@ -288,5 +367,15 @@ def install(
         cand.z[r] = cand.lo[r] if cand.z[r] < cand.lo[r] else cand.hi[r]
         k = unload(cand, loaded, p, k)
         counters[2] += 1
+        left = True
     counters[1] = k
-    counters[2] += k
+    return left
+
+
+@kernel
+def stiff(R: np.ndarray, k: int) -> bool:
+    """Return whether the loaded rows are so nearly dependent that steps lose digits."""
+    smallest = 1.0
+    for l in range(k):
+        smallest = min(smallest, R[l, l])
+    return smallest < STIFF

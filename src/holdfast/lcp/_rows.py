@@ -1,17 +1,15 @@
 """Contact rows as the kernels see them: the original ones, and the whitened candidates.
 
-Original rows are `values` (n, width) with `offsets`: empty for dense rows (width m), else (n, K),
-the coordinate at which each of the K blocks (bodies) that a row touches begins (width K s).
+Rows are `values` (n, width) with `offsets`: empty for dense rows (width m), else (n, K), the
+coordinate at which each of the K blocks (bodies) that a row touches begins (width K s).
 
 Whitening turns row N_i into a_i = L^-1 N_i' / d_i, of length 1, so that the LCP becomes a
 projection in plain Euclidean space and all rows can be judged by one tolerance. Candidates are
-kept in one of two layouts:
-
-* dense: `A` is (m, capacity), transposed, so that the loops over contacts vectorise; coordinate
-  j is zero outside the contacts [low[j], high[j]) and is not visited there.
-* blocks: `A` is (capacity, K s), a row keeps only the blocks that it touches, and `offset`
-  (capacity, K) says where in the motion they begin. Used where the blocks are those of M.
+stored like original rows: in blocks where the blocks are those of M, else dense.
 """
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
 
 from __future__ import annotations
 
@@ -33,48 +31,57 @@ def rows_dot(
     stride: int,
     w_out: np.ndarray,
 ) -> None:
-    """Fill w_out[i] with row i times x, for i in range(begin, end, stride)."""
+    """Fill w_out[0, 1, ...] with rows begin, begin + stride, ... (before end) times x."""
+    r = 0
+    i = begin
     if offsets.shape[0] == 0:
-        i = begin
         while i + 3 * stride < end:  # four rows share each load of x
-            p, q, r = i + stride, i + 2 * stride, i + 3 * stride
+            p, q, s = i + stride, i + 2 * stride, i + 3 * stride
             t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
             for j in range(values.shape[1]):
                 t0 += values[i, j] * x[j]
                 t1 += values[p, j] * x[j]
                 t2 += values[q, j] * x[j]
-                t3 += values[r, j] * x[j]
-            w_out[i], w_out[p], w_out[q], w_out[r] = t0, t1, t2, t3
+                t3 += values[s, j] * x[j]
+            w_out[r], w_out[r + 1], w_out[r + 2], w_out[r + 3] = t0, t1, t2, t3
+            r += 4
             i += 4 * stride
         while i < end:
             t0 = 0.0
             for j in range(values.shape[1]):
                 t0 += values[i, j] * x[j]
-            w_out[i] = t0
+            w_out[r] = t0
+            r += 1
             i += stride
         return
     K = offsets.shape[1]
     s = values.shape[1] // K
     if s == BODY and K == 2:
-        for i in range(begin, end, stride):
-            p, q = offsets[i, 0], offsets[i, 1]
-            w_out[i] = (
-                (values[i, 0] * x[p] + values[i, 1] * x[p + 1])
-                + (values[i, 2] * x[p + 2] + values[i, 3] * x[p + 3])
-                + (values[i, 4] * x[p + 4] + values[i, 5] * x[p + 5])
+        while i < end:
+            a = x[offsets[i, 0] : offsets[i, 0] + BODY]
+            b = x[offsets[i, 1] : offsets[i, 1] + BODY]
+            n = values[i]
+            w_out[r] = (
+                (n[0] * a[0] + n[1] * a[1])
+                + (n[2] * a[2] + n[3] * a[3])
+                + (n[4] * a[4] + n[5] * a[5])
             ) + (
-                (values[i, 6] * x[q] + values[i, 7] * x[q + 1])
-                + (values[i, 8] * x[q + 2] + values[i, 9] * x[q + 3])
-                + (values[i, 10] * x[q + 4] + values[i, 11] * x[q + 5])
+                (n[6] * b[0] + n[7] * b[1])
+                + (n[8] * b[2] + n[9] * b[3])
+                + (n[10] * b[4] + n[11] * b[5])
             )
+            r += 1
+            i += stride
         return
-    for i in range(begin, end, stride):
+    while i < end:
         t0 = 0.0
         for k in range(K):
             o = offsets[i, k]
             for j in range(s):
                 t0 += values[i, k * s + j] * x[o + j]
-        w_out[i] = t0
+        w_out[r] = t0
+        r += 1
+        i += stride
 
 
 @fast_kernel
@@ -87,30 +94,57 @@ def rows_length2(
     stride: int,
     length2_out: np.ndarray,
 ) -> None:
-    """Fill length2_out[0, 1, ...] with the squared length of rows begin, begin + stride, ...
+    """Fill length2_out[0, 1, ...] with the squared lengths of rows begin, begin + stride, ...
 
     The length is in the metric of `weight`, 1 / diagonal of M: cheap, and never more than
     sqrt(m) times the true one.
     """
     r = 0
+    i = begin
     if offsets.shape[0] == 0:
-        for i in range(begin, end, stride):
-            t = 0.0
+        while i + stride < end:  # two rows share each load of the weights
+            p = i + stride
+            t0, t1 = 0.0, 0.0
             for j in range(values.shape[1]):
-                t += values[i, j] * values[i, j] * weight[j]
-            length2_out[r] = t
-            r += 1
+                t0 += values[i, j] * values[i, j] * weight[j]
+                t1 += values[p, j] * values[p, j] * weight[j]
+            length2_out[r], length2_out[r + 1] = t0, t1
+            r += 2
+            i += 2 * stride
+        if i < end:
+            t0 = 0.0
+            for j in range(values.shape[1]):
+                t0 += values[i, j] * values[i, j] * weight[j]
+            length2_out[r] = t0
         return
     K = offsets.shape[1]
     s = values.shape[1] // K
-    for i in range(begin, end, stride):
-        t = 0.0
+    if s == BODY and K == 2:
+        while i < end:
+            a = weight[offsets[i, 0] : offsets[i, 0] + BODY]
+            b = weight[offsets[i, 1] : offsets[i, 1] + BODY]
+            n = values[i]
+            length2_out[r] = (
+                (n[0] * n[0] * a[0] + n[1] * n[1] * a[1])
+                + (n[2] * n[2] * a[2] + n[3] * n[3] * a[3])
+                + (n[4] * n[4] * a[4] + n[5] * n[5] * a[5])
+            ) + (
+                (n[6] * n[6] * b[0] + n[7] * n[7] * b[1])
+                + (n[8] * n[8] * b[2] + n[9] * n[9] * b[3])
+                + (n[10] * n[10] * b[4] + n[11] * n[11] * b[5])
+            )
+            r += 1
+            i += stride
+        return
+    while i < end:
+        t0 = 0.0
         for k in range(K):
             o = offsets[i, k]
             for j in range(s):
-                t += values[i, k * s + j] * values[i, k * s + j] * weight[o + j]
-        length2_out[r] = t
+                t0 += values[i, k * s + j] * values[i, k * s + j] * weight[o + j]
+        length2_out[r] = t0
         r += 1
+        i += stride
 
 
 @kernel
@@ -153,7 +187,7 @@ def whitened_norm(
     return np.sqrt(d)
 
 
-@fast_kernel
+@kernel
 def whiten(
     values: np.ndarray,
     offsets: np.ndarray,
@@ -164,8 +198,6 @@ def whiten(
     end: int,
     A_out: np.ndarray,
     offset_out: np.ndarray,
-    low_out: np.ndarray,
-    high_out: np.ndarray,
     d_out: np.ndarray,
 ) -> None:
     """Fill candidates begin..end of A_out with the whitened unit rows, d_out with their lengths.
@@ -173,15 +205,26 @@ def whiten(
     `rows[r]` is the original row of candidate r. A row of zeros gets d = 0 and stays zero.
     """
     if offset_out.shape[0] > 0:
-        _whiten_blocks(values, offsets, L, first, rows, begin, end, A_out, offset_out, d_out)
+        _copy_blocks(values, offsets, rows, begin, end, A_out, offset_out)
+        _whiten_blocks(L, first, begin, end, A_out, offset_out)
     else:
-        _copy_columns(values, offsets, rows, begin, end, A_out, low_out, high_out)
-        _whiten_columns(L, first, begin, end, A_out, low_out, high_out, d_out)
+        for r in range(begin, end):
+            scatter(values, offsets, rows[r], A_out[r])
+        _whiten_dense(L, first, begin, end, A_out)
+    _normalise(begin, end, A_out, d_out)
 
 
-@fast_kernel
-def _whiten_blocks(values, offsets, L, first, rows, begin, end, A_out, offset_out, d_out):
-    """Fill candidates begin..end in block layout."""
+@kernel
+def _copy_blocks(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    begin: int,
+    end: int,
+    A_out: np.ndarray,
+    offset_out: np.ndarray,
+) -> None:
+    """Copy rows in blocks; a body named twice is merged into its first block."""
     K = offsets.shape[1]
     s = values.shape[1] // K
     for r in range(begin, end):
@@ -190,127 +233,92 @@ def _whiten_blocks(values, offsets, L, first, rows, begin, end, A_out, offset_ou
             A_out[r, c] = values[i, c]
         for k in range(K):
             offset_out[r, k] = offsets[i, k]
-            for e in range(k):  # the same body named twice: merge into the first block
+            for e in range(k):
                 if offsets[i, e] == offsets[i, k]:
                     for j in range(s):
                         A_out[r, e * s + j] += A_out[r, k * s + j]
                         A_out[r, k * s + j] = 0.0
                     break
-        t = 0.0
-        for k in range(K):
-            if L.shape[0] > 0:
-                solve_lower_block(L, first, offsets[i, k] // s, k * s, A_out[r])
-            for j in range(k * s, k * s + s):
-                t += A_out[r, j] * A_out[r, j]
-        d_out[r] = np.sqrt(t)
-        if t > 0.0:
-            scale = 1.0 / d_out[r]
-            for j in range(K * s):
-                A_out[r, j] *= scale
-
-
-@kernel
-def _copy_columns(values, offsets, rows, begin, end, A_out, low_out, high_out):
-    """Fill columns begin..end of A_out with original rows, and note where coordinates are used."""
-    m = A_out.shape[0]
-    for r in range(begin, end):
-        i = rows[r]
-        if offsets.shape[0] == 0:
-            for j in range(m):
-                a = values[i, j]
-                A_out[j, r] = a
-                if a != 0.0:
-                    low_out[j] = min(low_out[j], r)
-                    high_out[j] = max(high_out[j], r + 1)
-        else:
-            for j in range(m):
-                A_out[j, r] = 0.0
-            K = offsets.shape[1]
-            s = values.shape[1] // K
-            for k in range(K):
-                for j in range(s):
-                    o = offsets[i, k] + j
-                    A_out[o, r] += values[i, k * s + j]
-                    low_out[o] = min(low_out[o], r)
-                    high_out[o] = max(high_out[o], r + 1)
 
 
 @fast_kernel
-def _whiten_columns(L, first, begin, end, A_out, low_out, high_out, d_out):
-    """Overwrite columns begin..end of A_out with L^-1 times themselves, normalised.
+def _whiten_blocks(
+    L: np.ndarray,
+    first: np.ndarray,
+    begin: int,
+    end: int,
+    A_inout: np.ndarray,
+    offset: np.ndarray,
+) -> None:
+    """Multiply the blocks of candidates begin..end by L^-1."""
+    K = offset.shape[1]
+    s = A_inout.shape[1] // K
+    for r in range(begin, end if L.shape[0] > 0 else begin):
+        for k in range(K):
+            b = offset[r, k] // s
+            for i in range(s):
+                t = A_inout[r, k * s + i]
+                for j in range(first[b * s + i], i):
+                    t -= L[b, i, j] * A_inout[r, k * s + j]
+                A_inout[r, k * s + i] = t * L[b, i, i]
 
-    Forward substitution for all columns at once: the inner loop runs over contacts.
-    """
-    m = A_out.shape[0]
+
+@fast_kernel
+def _whiten_dense(
+    L: np.ndarray, first: np.ndarray, begin: int, end: int, A_inout: np.ndarray
+) -> None:
+    """Multiply candidates begin..end by L^-1, four rows at a time."""
     s = L.shape[1]
-    for r in range(begin, end):
-        d_out[r] = 0.0
-    for i in range(m):
-        if L.shape[0] > 0:
-            k = i // s
-            o = k * s
-            for c in range(first[i], i - o):
-                f = L[k, i - o, c]
-                lo = max(begin, low_out[o + c])
-                hi = min(end, high_out[o + c])
-                if f != 0.0 and lo < hi:
-                    low_out[i] = min(low_out[i], lo)
-                    high_out[i] = max(high_out[i], hi)
-                    for r in range(lo, hi):
-                        A_out[i, r] -= f * A_out[o + c, r]
-            f = 1.0 / L[k, i - o, i - o]
-            for r in range(max(begin, low_out[i]), min(end, high_out[i])):
-                A_out[i, r] *= f
-        for r in range(max(begin, low_out[i]), min(end, high_out[i])):
-            d_out[r] += A_out[i, r] * A_out[i, r]
-    for r in range(begin, end):
-        d_out[r] = np.sqrt(d_out[r])
-    for i in range(m):
-        for r in range(max(begin, low_out[i]), min(end, high_out[i])):
-            A_out[i, r] /= d_out[r] if d_out[r] > 0.0 else 1.0
+    for k in range(L.shape[0]):
+        o = k * s
+        p = begin
+        while p + 3 < end:
+            for i in range(s):
+                c = o + i
+                t0, t1, t2, t3 = (
+                    A_inout[p, c],
+                    A_inout[p + 1, c],
+                    A_inout[p + 2, c],
+                    A_inout[p + 3, c],
+                )
+                for j in range(first[c], i):
+                    f = L[k, i, j]
+                    t0 -= f * A_inout[p, o + j]
+                    t1 -= f * A_inout[p + 1, o + j]
+                    t2 -= f * A_inout[p + 2, o + j]
+                    t3 -= f * A_inout[p + 3, o + j]
+                f = L[k, i, i]
+                A_inout[p, c], A_inout[p + 1, c] = t0 * f, t1 * f
+                A_inout[p + 2, c], A_inout[p + 3, c] = t2 * f, t3 * f
+            p += 4
+        while p < end:
+            solve_lower_block(L, first, k, o, A_inout[p])
+            p += 1
 
 
-@kernel
-def load(A: np.ndarray, offset: np.ndarray, r: int, a_out: np.ndarray) -> None:
-    """Fill a_out (m) with candidate r."""
-    if offset.shape[0] > 0:
-        scatter(A, offset, r, a_out)
-    else:
-        for j in range(a_out.shape[0]):
-            a_out[j] = A[j, r]
+@fast_kernel
+def _normalise(begin: int, end: int, A_inout: np.ndarray, d_out: np.ndarray) -> None:
+    """Scale candidates begin..end to length 1; fill d_out with their lengths."""
+    for r in range(begin, end):
+        t = 0.0
+        for j in range(A_inout.shape[1]):
+            t += A_inout[r, j] * A_inout[r, j]
+        d_out[r] = np.sqrt(t)
+        scale = 1.0 / d_out[r] if t > 0.0 else 0.0
+        for j in range(A_inout.shape[1]):
+            A_inout[r, j] *= scale
 
 
 @fast_kernel
 def separation(
     A: np.ndarray,
     offset: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
     beta: np.ndarray,
     y: np.ndarray,
     w_out: np.ndarray,
     count: int,
 ) -> None:
     """Fill w_out[:count] with A y + beta: the normalised separation speed of each candidate."""
-    if offset.shape[0] > 0:
-        begin, stride = count - count, max(1, count - count)  # plain ints: one compiled version
-        rows_dot(A, offset, y, begin, count, stride, w_out)
-        for r in range(count):
-            w_out[r] += beta[r]
-        return
-    m = A.shape[0]
+    rows_dot(A, offset, y, np.int64(0), count, np.int64(1), w_out)  # one compiled version
     for r in range(count):
-        w_out[r] = beta[r]
-    j = 0
-    while j + 4 <= m:  # four coordinates at once: w is read and written a quarter as often
-        y0, y1, y2, y3 = y[j], y[j + 1], y[j + 2], y[j + 3]
-        begin = min(min(low[j], low[j + 1]), min(low[j + 2], low[j + 3]))
-        end = max(max(high[j], high[j + 1]), max(high[j + 2], high[j + 3]))
-        for r in range(begin, end):
-            w_out[r] += (y0 * A[j, r] + y1 * A[j + 1, r]) + (y2 * A[j + 2, r] + y3 * A[j + 3, r])
-        j += 4
-    while j < m:
-        y0 = y[j]
-        for r in range(low[j], high[j]):
-            w_out[r] += y0 * A[j, r]
-        j += 1
+        w_out[r] += beta[r]

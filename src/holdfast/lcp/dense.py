@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,9 @@ from holdfast.errors import (
     UncertifiedError,
 )
 from holdfast.lcp import _checks, _dense, _solve
+from holdfast.lcp._lemke import equilibrate
 from holdfast.lcp.factored import bounds_or_none, solve_factored
-from holdfast.lcp.lemke import lemke
+from holdfast.lcp.lemke import SCALING_PASSES, lemke
 from holdfast.lcp.options import DEFAULT, Options
 from holdfast.lcp.result import LCPResult
 from holdfast.lcp.status import Status
@@ -47,6 +49,18 @@ class DenseLCP:
     e: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+
+    @cached_property
+    def row_floor(self) -> np.ndarray:
+        """(n,) size below which a row of w is rounding: the largest |e| in the units of that row.
+
+        Rows of a frictional contact that carries nothing consist of rounding alone, and cannot be
+        measured by their own terms. Units come from equilibrating F.
+        """
+        n = self.e.size
+        row, column = np.empty(n), np.empty(n)
+        equilibrate(self.F, np.empty((2, n)), row, column, SCALING_PASSES)
+        return np.abs(self.e * row).max(initial=0.0) / row
 
     @property
     def plain(self) -> bool:
@@ -83,7 +97,8 @@ def solve(
         hi: (n,) upper bounds of z, or one number; None for inf.
 
     Returns:
-        A certified result. Row i of its residuals is measured by ``|F_i| |z| + |e_i|``.
+        A certified result. Row i of its residuals is measured by ``|F_i| |z| + |e_i|``, or by
+        the largest ``|e|`` in the units of row i if that is larger.
 
     Raises:
         InputError: an argument cannot be used. For "ppm" and "qp": `NotSymmetricError` or
@@ -146,7 +161,9 @@ def semidefinite_factor(F: np.ndarray, options: Options) -> SemidefiniteFactor:
             advice='this method needs a semidefinite matrix; method="lemke" takes any',
         )
     kept = values > 10.0 * noise
-    return SemidefiniteFactor(vectors[:, kept] * np.sqrt(values[kept]), d)
+    A = vectors[:, kept] * np.sqrt(values[kept])
+    A[diagonal <= 0.0] = 0.0  # rows of zeros, not of rounding
+    return SemidefiniteFactor(A, d)
 
 
 def _ppm(problem: DenseLCP, options: Options) -> Found:
@@ -166,7 +183,11 @@ def _ppm(problem: DenseLCP, options: Options) -> Found:
         raise type(error)(
             str(error), status=error.status, problem=problem, result=error.result
         ) from None
-    return Found(result.z / d, result.loaded, result.pivots)
+    z = result.z / d
+    if bounds:  # on a bound means exactly on it, whatever the scaling
+        z = np.where(result.z == bounds["lo"], problem.lo, z)
+        z = np.where(result.z == bounds["hi"], problem.hi, z)
+    return Found(z, result.loaded, result.pivots)
 
 
 def _qp(problem: DenseLCP, options: Options) -> Found:
@@ -176,18 +197,25 @@ def _qp(problem: DenseLCP, options: Options) -> Found:
     A, d = semidefinite_factor(problem.F, options)
     n, r = A.shape
     tight = {"primal_tol": 1e-12, "dual_tol": 1e-12}
+    unit = np.abs(problem.e / d).max(initial=0.0) or 1.0  # daqp's tolerances are absolute
+    e, scale = problem.e / d / unit, unit / d  # so z = scale times what daqp finds
     if problem.plain:
         H, f, rows = np.eye(r), np.zeros(r), np.ascontiguousarray(A)
-        lower, upper = -problem.e / d, np.full(n, 1e30)
+        lower, upper = -e, np.full(n, 1e30)
     else:
-        H, f, rows = A @ A.T, problem.e / d, np.zeros((0, n))
-        lower = np.maximum(problem.lo * d, -1e30)
-        upper = np.minimum(problem.hi * d, 1e30)
+        H, f, rows = A @ A.T, e, np.zeros((0, n))
+        lower = np.maximum(problem.lo / scale, -1e30)
+        upper = np.minimum(problem.hi / scale, 1e30)
     x, _, flag, info = daqp.solve(H, f, rows, upper, lower, **tight)
     if flag != 1:
         status = Status.INFEASIBLE if flag == -1 else Status.PIVOT_LIMIT
         raise SolveError(f"daqp ended with exit flag {flag}", status=status, problem=problem)
-    z = np.abs(info["lam"]) / d if problem.plain else x / d
+    multiplier = np.asarray(info["lam"])
+    if problem.plain:
+        z = np.abs(multiplier) * scale
+    else:  # a multiplier says which bound is active, more reliably than the value does
+        z = np.where(multiplier < 0.0, problem.lo, x * scale)
+        z = np.where(multiplier > 0.0, problem.hi, z)
     z = np.clip(z, problem.lo, problem.hi)
     loaded = np.flatnonzero((z > problem.lo) & (z < problem.hi))
     return Found(z, loaded, int(info["iterations"]))
@@ -236,7 +264,7 @@ def _without_bounds(problem: DenseLCP) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _substitution(problem: DenseLCP) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """z = P x + shift with x >= 0; and which entries of x have an upper bound."""
+    """Z = P x + shift with x >= 0; and which entries of x have an upper bound."""
     n = problem.e.size
     below, above = np.isfinite(problem.lo), np.isfinite(problem.hi)
     free = np.flatnonzero(~below & ~above)
@@ -259,7 +287,8 @@ def _with_bounds(problem: DenseLCP, x: np.ndarray) -> np.ndarray:
 def _judged(problem: DenseLCP, found: Found, options: Options) -> LCPResult:
     """Polish z on the original F and e, measure the residuals, return or raise."""
     n = problem.e.size
-    z, w, worst = found.z, *_residuals(problem, found.z)
+    z = _on_bounds(problem, found.z)
+    w, worst = _residuals(problem, z)
     for _ in range(3):
         if max(worst) <= 1e-15:
             break
@@ -285,16 +314,27 @@ def _judged(problem: DenseLCP, found: Found, options: Options) -> LCPResult:
     return result
 
 
+def _on_bounds(problem: DenseLCP, z: np.ndarray) -> np.ndarray:
+    """Put a z that misses a bound by rounding on that bound."""
+    for bound in (problem.lo, problem.hi):
+        finite = np.where(np.isfinite(bound), bound, 0.0)
+        near = np.isfinite(bound) & (np.abs(z - finite) <= 1e-14 * np.abs(finite))
+        z = np.where(near, finite, z)
+    return z
+
+
 def _residuals(problem: DenseLCP, z: np.ndarray) -> tuple[np.ndarray, tuple[float, float, float]]:
-    """w = F z + e in twice the working precision; primal, dual and complementarity residuals."""
+    """W = F z + e in twice the working precision; primal, dual and complementarity residuals."""
     w, size = np.empty_like(z), np.empty_like(z)
     _dense.evaluate(problem.F, problem.e, z, w, size)
+    size = np.maximum(size, problem.row_floor)
     relative = w / np.where(size > 0.0, size, 1.0)
     at_lo, at_hi = z <= problem.lo, z >= problem.hi
     primal = np.where(at_lo, -relative, np.where(at_hi, relative, 0.0))
     primal[at_lo & at_hi] = 0.0
     inside = np.abs(relative[~at_lo & ~at_hi])
-    outside = np.maximum(problem.lo - z, z - problem.hi)
+    with np.errstate(invalid="ignore"):
+        outside = np.nan_to_num(np.maximum(problem.lo - z, z - problem.hi), nan=np.inf, neginf=0.0)
     scale = np.abs(z).max(initial=0.0) or 1.0
     return w, (
         float(primal.max(initial=0.0)),
@@ -303,9 +343,7 @@ def _residuals(problem: DenseLCP, z: np.ndarray) -> tuple[np.ndarray, tuple[floa
     )
 
 
-def _polished(
-    problem: DenseLCP, z: np.ndarray, w: np.ndarray, loaded: np.ndarray
-) -> np.ndarray:
+def _polished(problem: DenseLCP, z: np.ndarray, w: np.ndarray, loaded: np.ndarray) -> np.ndarray:
     """One Newton step on the loaded rows of the original F."""
     better = z.copy()
     if loaded.size:

@@ -21,7 +21,7 @@ written. Same input, same bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -29,12 +29,15 @@ from holdfast.errors import InfeasibleError, InputError, SolveError, Uncertified
 from holdfast.lcp import _checks, _solve
 from holdfast.lcp.options import DEFAULT, Options
 from holdfast.lcp.result import LCPResult
-from holdfast.lcp.rows import split_rows
+from holdfast.lcp.rows import BlockRows, split_rows
 from holdfast.lcp.status import Status
 
 _NONE = np.empty(0)
+_IDENTITY = np.empty((0, 0, 0))
 _NO_ROWS = np.empty(0, dtype=np.int64)
-_BUDGET = 2 * 10**8  # multiplications between two looks at Ctrl-C: some tens of milliseconds
+_PAUSED = _solve.PAUSED
+_advance = _solve.advance
+_work_size = _solve.work_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,7 @@ def solve_factored(
     *,
     lo: Any = None,
     hi: Any = None,
+    _rescaling: bool = True,
 ) -> LCPResult:
     """Solve ``w = N M^-1 N' z + N v + b`` with ``lo <= z <= hi`` complementary to w.
 
@@ -84,50 +88,50 @@ def solve_factored(
         InfeasibleError: rows contradict each other; carries the Farkas certificate.
         SolveError: no certified answer was found; carries the problem.
     """
-    options = DEFAULT if options is None else options
+    if options is None:
+        options = DEFAULT
     v_ = _checks.as_vector("v", v)
     m = v_.shape[0]
-    M_ = _blocks(M, v_)
-    values, offsets = split_rows(N, m, M_.shape[1] or m)
-    n = values.shape[0]
+    M_ = _blocks(M, m)
+    nb, s, _ = M_.shape
+    values, offsets = split_rows(N, m, s, ("v", v_))
+    n, width = values.shape
     b_ = _NONE if b is None else _checks.as_vector("b", b, n, of=("N", values))
     lo_, hi_ = bounds_or_none(lo, hi, n, ("N", values))
-    warm = _NO_ROWS if warm_start is None else _warm_rows(warm_start, n)
-    pinned = warm.shape[0]
-    if lo_.shape[0]:
-        pinned += int(np.count_nonzero((lo_ != 0.0) | (hi_ != np.inf)))
-    floats, integers = _solve.work_size(values, offsets, M_, m, pinned)
-    work = np.empty(floats)
-    counters = np.zeros(integers, dtype=np.int64)
+    warm = _NO_ROWS if warm_start is None else _warm_rows(warm_start)
+    pinned = 0 if lo is None and hi is None else _count_pinned(lo_, hi_)
+    work = np.empty(_work_size(n, width, offsets.shape[1], m, nb, s, pinned, warm.shape[0]))
     out = np.empty(2 * n + m + min(m, n) + _solve.SCALARS)
-    limit = 100 + 50 * (n + m) if options.max_pivots is None else options.max_pivots
-    budget = 10 + _BUDGET // (1 + m * m + values.size)
-    status = _solve.PAUSED
-    while status == _solve.PAUSED:
-        status = _solve.advance(
-            values, offsets, M_, v_, b_, lo_, hi_, warm, work, counters, out, pinned,
-            options.symmetry, options.feasibility, options.rank, options.zero_row,
-            options.certificate, limit, budget,
-        )  # fmt: skip
-    if status == _solve.SOLVED:
-        return LCPResult(out, n, m, Status.SOLVED)
+    arguments = options.kernel_arguments
+    status, fresh = _PAUSED, True
+    while status == _PAUSED:
+        status = _advance(
+            values, offsets, M_, v_, b_, lo_, hi_, warm, work, out, fresh, pinned, *arguments
+        )
+        fresh = False
+    if status == 0:
+        return LCPResult(out, n, m)
     problem = FactoredLCP(N, M, v, b, lo, hi)
-    _fail(status, problem, values, offsets, M_, v_, b_, lo_, hi_, out, options)
+    arrays = Arrays(values, offsets, M_, v_, b_, lo_, hi_)
+    if status == _solve.NOT_FINITE and arrays.finite and _rescaling:
+        return _solve_rescaled(problem, arrays, warm_start, options)
+    _fail(status, problem, arrays, out, options)
 
 
-def _blocks(M: Any, v: np.ndarray) -> np.ndarray:
+def _blocks(M: Any, m: int) -> np.ndarray:
     """The inertia as blocks (nb, s, s); no blocks for the identity."""
     if M is None:
-        return np.empty((0, 0, 0))
+        return _IDENTITY
     array = _checks.as_array("M", M)
     if array.ndim == 2:
         array = array[None]
-    if array.ndim != 3 or array.shape[1] != array.shape[2]:
+    shape = array.shape
+    if len(shape) != 3 or shape[1] != shape[2]:
         raise InputError(
             "M", f"has shape {np.shape(M)}; expected (m, m) or square blocks (nb, s, s)"
         )
-    if array.shape[0] * array.shape[1] != v.shape[0]:
-        _checks.as_vector("v", v, array.shape[0] * array.shape[1], of=("M", array))
+    if shape[0] * shape[1] != m:
+        _checks.as_vector("v", np.empty(m), shape[0] * shape[1], of=("M", array))
     return array
 
 
@@ -141,13 +145,13 @@ def bounds_or_none(
     for name, value, default in (("lo", lo, 0.0), ("hi", hi, np.inf)):
         value = default if value is None else value
         if np.ndim(value) == 0:
-            value = np.full(n, value, dtype=float)
+            value = np.full(n, _checks.as_array(name, value))
         bounds.append(_checks.as_vector(name, value, n, of=of))
     return bounds[0], bounds[1]
 
 
-def _warm_rows(warm_start: Any, n: int) -> np.ndarray:
-    """Row numbers of a warm start, without repetitions; those that no longer exist are dropped."""
+def _warm_rows(warm_start: Any) -> np.ndarray:
+    """Row numbers of a warm start; the kernel passes over those that do not exist."""
     rows = warm_start.loaded if isinstance(warm_start, LCPResult) else np.asarray(warm_start)
     if rows.size == 0:
         return _NO_ROWS
@@ -156,28 +160,93 @@ def _warm_rows(warm_start: Any, n: int) -> np.ndarray:
             "warm_start",
             f"has dtype {rows.dtype} and shape {rows.shape}; expected row numbers or a result",
         )
-    rows = rows[(rows >= 0) & (rows < n)].astype(np.int64)
-    _, first = np.unique(rows, return_index=True)
-    return rows[np.sort(first)]
+    return rows if rows.dtype == np.int64 and rows.flags.carray else rows.astype(np.int64)
+
+
+def _count_pinned(lo: np.ndarray, hi: np.ndarray) -> int:
+    """How many rows have bounds other than those of a contact."""
+    return int(np.count_nonzero((lo != 0.0) | (hi != np.inf)))
+
+
+class Arrays(NamedTuple):
+    """The problem as the kernel takes it."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+    M: np.ndarray
+    v: np.ndarray
+    b: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+    @property
+    def finite(self) -> bool:
+        """Whether rows, inertia, motion and offsets are all finite."""
+        return all(np.isfinite(array).all() for array in (self.values, self.M, self.v, self.b))
+
+
+def _solve_rescaled(
+    problem: FactoredLCP, arrays: Arrays, warm_start: Any, options: Options
+) -> LCPResult:
+    """Solve in units in which squares neither overflow nor vanish.
+
+    Rows are multiplied by nu, the inertia by kappa and motions by alpha, powers of two, so that
+    nothing is rounded: w becomes alpha nu w, and z becomes kappa alpha / nu z.
+    """
+    nu, kappa = _power(arrays.values), _power(arrays.M)
+    length = nu / np.sqrt(kappa) if arrays.M.size else nu
+    alpha = min(_power(arrays.v), _power(arrays.b) / length) if arrays.b.size else _power(arrays.v)
+    force = kappa * alpha / nu
+    rows = problem.N
+    if arrays.offsets.size:
+        rows = BlockRows(
+            arrays.offsets // (width := arrays.values.shape[1] // arrays.offsets.shape[1]),
+            (arrays.values * nu).reshape(*arrays.offsets.shape, width),
+        )
+    else:
+        rows = arrays.values * nu
+    with np.errstate(over="ignore", invalid="ignore"):
+        bounds = [side * force if side.size else None for side in (arrays.lo, arrays.hi)]
+        try:
+            result = solve_factored(
+                rows, arrays.M * kappa if arrays.M.size else None, arrays.v * alpha,
+                arrays.b * alpha * nu if arrays.b.size else None, warm_start, options,
+                lo=bounds[0], hi=bounds[1], _rescaling=False,
+            )  # fmt: skip
+        except InfeasibleError as error:
+            error.problem = problem
+            raise
+        n, m = len(arrays.values), len(arrays.v)
+        result._data[:n] /= force
+        result._data[n : 2 * n] /= alpha * nu
+        result._data[2 * n : 2 * n + m] /= alpha
+    if not np.isfinite(result._data[: 2 * n + m]).all():
+        raise _scale_error()
+    return result
+
+
+def _power(array: np.ndarray) -> float:
+    """The power of two that brings the largest entry to about one; at most 2^500 either way."""
+    largest = float(np.abs(array).max(initial=0.0))
+    return 2.0 ** -float(np.clip(np.frexp(largest)[1], -500, 500)) if largest > 0.0 else 1.0
+
+
+def _scale_error() -> InputError:
+    return InputError(
+        "N",
+        "lengths overflow: entries of N, v and M span too many decades to be squared in "
+        "double precision; choose other units",
+    )
 
 
 def _fail(
-    status: int,
-    problem: FactoredLCP,
-    values: np.ndarray,
-    offsets: np.ndarray,
-    M: np.ndarray,
-    v: np.ndarray,
-    b: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    out: np.ndarray,
-    options: Options,
+    status: int, problem: FactoredLCP, arrays: Arrays, out: np.ndarray, options: Options
 ) -> NoReturn:
     """Turn a status of the kernel into the exception that explains it."""
+    values, _, M, v, b, lo, hi = arrays
     n, m = values.shape[0], v.shape[0]
     if status >= _solve.NOT_SYMMETRIC:
-        for name, array in (("M", M), ("v", v), ("N", values), ("b", b)):
+        for name, array in (("M", M), ("v", v), ("N", _as_given(problem.N, values)), ("b", b)):
             _checks.check_finite(name, array if name != "M" or len(array) != 1 else array[0])
         _checks.check_symmetric("M", M, options.symmetry)
         if status == _solve.NOT_DEFINITE:
@@ -188,11 +257,7 @@ def _fail(
             raise InputError(
                 "lo", f"is {lo[i]} at [{i}] while hi is {hi[i]}; expected lo <= hi, lo < inf < hi"
             )
-        raise InputError(
-            "N",
-            "lengths overflow: entries of N, v and M span too many decades to be squared in "
-            "double precision; choose other units",
-        )
+        raise _scale_error()
     result = LCPResult(out, n, m, Status(status))
     if status == _solve.INFEASIBLE:
         u = out[:n].copy()
@@ -221,6 +286,13 @@ def _fail(
         problem=problem,
         result=result,
     )
+
+
+def _as_given(N: Any, values: np.ndarray) -> np.ndarray:
+    """Rows in the shape that their owner knows, for the index of an entry."""
+    if isinstance(N, BlockRows):
+        return N.values
+    return N.toarray() if hasattr(N, "toarray") else values
 
 
 def _farkas_value(u: np.ndarray, b: np.ndarray) -> float:

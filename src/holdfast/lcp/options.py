@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Options:
         certificate: largest relative residual of a certified answer.
         max_pivots: give up after this many pivots; None stands for 100 + 50 (n + m), far
             above the 3 (n + m) ever seen.
-        symmetry: a matrix may differ from its transpose by this part of its largest entry.
+        symmetry: entries i, j and j, i of a symmetric matrix may differ by this part of the
+            square root of the diagonal entries i and j.
         semidefinite: a dense LCP matrix may have eigenvalues down to minus this part of
             its largest one before `ppm` refuses it. Matrices recorded from simulators are
             semidefinite only to about 1e-10.
@@ -41,6 +43,19 @@ class Options:
     symmetry: float = 1e-8
     semidefinite: float = 1e-9
     regularization: tuple[float, float] | None = None
+
+    @cached_property
+    def kernel_arguments(self) -> tuple[float, float, float, float, float, int]:
+        """What the kernel of `solve_factored` wants to know, in its order."""
+        limit = -1 if self.max_pivots is None else self.max_pivots
+        return (
+            self.symmetry,
+            self.feasibility,
+            self.rank,
+            self.zero_row,
+            self.certificate,
+            limit,
+        )
 
 
 DEFAULT = Options()

@@ -25,7 +25,9 @@ class Residuals(NamedTuple):
     complementarity: float
     """Largest |w_i| / (d_i sigma) where z_i is strictly within its bounds."""
     stationarity: float
-    """|M (x - v) - N' z| in the metric of M^-1, over sigma or |N' z| if larger."""
+    """|M (x - v) - N' z| in the metric of M^-1, over sigma or |N' z| if larger. Where forces are
+    so large that they cancel, 1e-14 of the sum of |z_i| d_i is the rounding of z itself and is
+    not counted."""
 
     @property
     def largest(self) -> float:
@@ -51,14 +53,14 @@ class LCPResult:
         fallback: name of the method that gave the answer if it is not the one asked for.
     """
 
-    __slots__ = ("_data", "_m", "_n", "certified", "fallback", "regularization", "status")
+    __slots__ = ("_data", "_m", "_n", "fallback", "regularization", "status")
 
     def __init__(
         self,
         data: np.ndarray,
         n: int,
         m: int,
-        status: Status,
+        status: Status = Status.SOLVED,
         regularization: float = 0.0,
         fallback: str | None = None,
     ) -> None:
@@ -66,9 +68,13 @@ class LCPResult:
         self._n = n
         self._m = m
         self.status = status
-        self.certified = status is Status.SOLVED
         self.regularization = regularization
         self.fallback = fallback
+
+    @property
+    def certified(self) -> bool:
+        """Whether all residuals are within `Options.certificate`."""
+        return self.status is Status.SOLVED
 
     @property
     def z(self) -> np.ndarray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from holdfast.errors import InputError
-from holdfast.lcp._checks import as_array
+from holdfast.lcp._checks import as_array, as_matrix
 
 _DENSE = np.empty((0, 0), dtype=np.int64)
 
@@ -38,6 +38,8 @@ class BlockRows:
 
     blocks: np.ndarray
     values: np.ndarray
+    offsets: np.ndarray = field(init=False, repr=False)  # first coordinate of each block
+    width: int = field(init=False, repr=False)  # coordinates that the rows need at least
 
     def __post_init__(self) -> None:
         values = as_array("values", self.values)
@@ -61,11 +63,12 @@ class BlockRows:
                 f"is {blocks[i, k]} at [{i}, {k}]; block numbers start at 0 (for a contact with "
                 "the world name any block and give it zeros as values)",
             )
+        s = values.shape[2]
+        offsets = np.ascontiguousarray(blocks, dtype=np.int64) * s
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "blocks", blocks)
-        offsets = np.ascontiguousarray(blocks, dtype=np.int64) * values.shape[2]
-        object.__setattr__(self, "_offsets", offsets)
-        object.__setattr__(self, "_last", int(offsets.max(initial=-values.shape[2])))
+        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "width", int(offsets.max(initial=-s)) + s)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -74,15 +77,17 @@ class BlockRows:
 
     def dense(self, m: int) -> np.ndarray:
         """The rows as a dense (n, m) array."""
-        n, K, s = self.values.shape
+        n, _, s = self.values.shape
         rows = np.zeros((n, m))
-        columns = self._offsets[:, :, None] + np.arange(s)  # type: ignore[attr-defined]
+        columns = self.offsets[:, :, None] + np.arange(s)
         np.add.at(rows, (np.arange(n)[:, None, None], columns), self.values)
         return rows
 
     @classmethod
     def from_sparse(cls, rows: Any, s: int) -> BlockRows:
         """The blocks of size s that a SciPy sparse matrix touches."""
+        if rows.dtype.kind not in "biuf":
+            raise InputError("N", f"has dtype {rows.dtype}; expected real numbers")
         csr = rows.tocsr().copy()
         csr.sum_duplicates()  # also sorts the columns of each row
         n = csr.shape[0]
@@ -101,31 +106,32 @@ class BlockRows:
         return cls(blocks, values)
 
 
-def split_rows(N: Any, m: int, s: int) -> tuple[np.ndarray, np.ndarray]:
+def split_rows(
+    N: Any, m: int, s: int, of: tuple[str, np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows as the kernels take them: values (n, width) and offsets, empty for dense rows.
 
     Args:
         N: dense (n, m) array, `BlockRows`, or a SciPy sparse matrix.
         m: number of coordinates.
         s: block size of M.
+        of: name and array that m comes from, for messages.
     """
     if not isinstance(N, BlockRows):
-        if not hasattr(N, "tocsr"):
-            from holdfast.lcp._checks import as_matrix
-
-            return as_matrix("N", N, cols=m), _DENSE
+        if type(N) is np.ndarray or not hasattr(N, "tocsr"):
+            return as_matrix("N", N, cols=m, of=of), _DENSE
         if N.shape[1] != m:
             raise InputError(
                 "N", f"is {N.shape[0]} x {N.shape[1]} but v has {m} entries; they must agree"
             )
-        N = BlockRows.from_sparse(N, s if s < m else 1)
+        N = BlockRows.from_sparse(N, s if 0 < s < m else 1)
     n, K, width = N.shape
-    if N._last + width > m:  # type: ignore[attr-defined]
+    if N.width > m:
         raise InputError(
             "N",
-            f"has blocks of {width} coordinates up to number {N._last // width} "  # type: ignore[attr-defined]
+            f"has blocks of {width} coordinates up to number {N.width // width - 1} "
             f"but v has {m} entries; they must agree",
         )
     if n == 0 or K == 0:
         return np.zeros((n, m)), _DENSE
-    return N.values.reshape(n, K * width), N._offsets  # type: ignore[attr-defined]
+    return N.values.reshape(n, K * width), N.offsets

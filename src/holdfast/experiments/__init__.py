@@ -1,0 +1,1 @@
+"""The experiments of the paper: scenes as data, and what runs them."""

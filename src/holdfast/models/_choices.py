@@ -1,0 +1,33 @@
+"""Checks of the options that models share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast.errors import InputError
+from holdfast.problem import ContactProblem
+
+
+def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
+    """Refuse a value that is not among the known ones, and list those."""
+    if value not in known:
+        raise InputError(name, f"is {value!r}; expected one of {', '.join(known)}")
+
+
+def coefficients(name: str, value: Any, problem: ContactProblem) -> np.ndarray:
+    """(n,) coefficients from one number, an array, or the problem's own if None."""
+    value = getattr(problem, name) if value is None else value
+    if value is None:
+        raise InputError(name, f"is missing: give it to the model or to ContactProblem.{name}")
+    array = np.asarray(value, dtype=float)
+    if array.ndim > 0 and array.shape != (problem.n,):
+        raise InputError(name, f"has shape {array.shape} but there are {problem.n} contacts")
+    array = np.broadcast_to(array, (problem.n,)).copy()
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if bad.size:
+        raise InputError(
+            name, f"is {array[bad[0]]} at [{bad[0]}]; it must be finite and not negative"
+        )
+    return array

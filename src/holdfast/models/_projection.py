@@ -1,0 +1,208 @@
+"""The one problem under all models: the motion nearest to the free one that the rows allow.
+
+    minimise  1/2 (x - x0)' M (x - x0)   subject to   G x = c_G,  A x >= c_A
+
+plus rows with dry friction, whose force is bounded. The models say what M, x0 and the rows are;
+this module cuts the equality rows down to an independent set (Find-Indices), hands everything to
+one complementarity solver, and sorts the forces out again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holdfast import lcp
+from holdfast.errors import InputError
+from holdfast.lcp.find_indices import Indices
+
+RANK_TOL = 1e-6  # see `holdfast.find_indices`
+ZERO_ROW = lcp.Options().zero_row
+INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the motion must satisfy. All arrays have m columns or one entry per row."""
+
+    J: np.ndarray
+    S: np.ndarray  # tangents that stick; S and T row by row belong together
+    T: np.ndarray
+    R: np.ndarray
+    c_J: np.ndarray
+    A: np.ndarray  # unilateral: contact normals, then limits
+    c_A: np.ndarray
+    D: np.ndarray
+    D_bound: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Motion, and the force of every row (zero at equality rows found redundant)."""
+
+    motion: np.ndarray
+    f_J: np.ndarray
+    f_S: np.ndarray
+    f_T: np.ndarray
+    f_R: np.ndarray
+    f_A: np.ndarray
+    f_D: np.ndarray
+    pivots: int
+    loaded: np.ndarray  # rows of A that the solver ended with as equalities
+    indices: Indices
+    active: np.ndarray  # (k, m) independent rows that hold with equality: for the linear map
+    residuals: lcp.Residuals
+
+
+def project(
+    M: np.ndarray,
+    x0: np.ndarray,
+    rows: Rows,
+    *,
+    solver: str = "ppm",
+    options: lcp.Options | None = None,
+    rank_tol: float = RANK_TOL,
+    warm_start: Any = None,
+) -> Projection:
+    """Project the free motion x0 on what the rows allow, in the metric of M."""
+    # R goes in with J's kind of rows but after S and T, so J [and] S, T keep the paper's order.
+    indices = lcp.find_indices(M, rows.J, rows.S, rows.T, rank_tol=rank_tol)
+    kept = _kept(rows, indices)
+    extra = _independent_extra(M, kept, rows.R, rank_tol)
+    G = np.vstack([kept, rows.R[extra]])
+    c_G = np.zeros(len(G))
+    c_G[: len(indices.J_rows)] = rows.c_J[indices.J_rows]
+    z, motion, pivots, residuals = _solve(M, x0, G, c_G, rows, solver, options, warm_start)
+    g, a = len(G), len(rows.A)
+    projection = _sorted(rows, indices, extra, z[:g], z[g : g + a], z[g + a :], motion, pivots, G,
+                         residuals)  # fmt: skip
+    _check_targets(M, rows, motion, x0)
+    return projection
+
+
+def _kept(rows: Rows, indices: Indices) -> np.ndarray:
+    return np.vstack([rows.J[indices.J_rows], rows.S[indices.S_rows], rows.T[indices.T_rows]])
+
+
+def _independent_extra(
+    M: np.ndarray, kept: np.ndarray, R: np.ndarray, rank_tol: float
+) -> np.ndarray:
+    """Rows of R that are independent of the kept rows and of each other."""
+    if len(R) == 0:
+        return np.zeros(0, dtype=np.int64)
+    both = lcp.find_indices(M, np.vstack([kept, R]), rank_tol=rank_tol).J_rows
+    return both[both >= len(kept)] - len(kept)
+
+
+def _solve(
+    M: np.ndarray,
+    x0: np.ndarray,
+    G: np.ndarray,
+    c_G: np.ndarray,
+    rows: Rows,
+    solver: str,
+    options: lcp.Options | None,
+    warm_start: Any,
+) -> tuple[np.ndarray, np.ndarray, int, lcp.Residuals]:
+    """Forces of [G; A; D], the motion, and how the solver fared."""
+    if solver == "ppm":
+        everything = np.vstack([G, rows.A, rows.D])
+        b = -np.concatenate([c_G, rows.c_A, np.zeros(len(rows.D))])
+        lo = np.concatenate([np.full(len(G), -np.inf), np.zeros(len(rows.A)), -rows.D_bound])
+        hi = np.concatenate([np.full(len(G) + len(rows.A), np.inf), rows.D_bound])
+        warm = None if warm_start is None else np.asarray(warm_start) + len(G)
+        answer = lcp.solve_factored(
+            everything, M, x0, b if np.any(b) else None, warm, options, lo=lo, hi=hi
+        )
+        return answer.z, answer.motion, answer.pivots, answer.residuals
+    if solver in ("lemke", "qp"):
+        return _solve_dense(M, x0, G, c_G, rows, solver, options)
+    raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
+
+
+def _solve_dense(
+    M: np.ndarray,
+    x0: np.ndarray,
+    G: np.ndarray,
+    c_G: np.ndarray,
+    rows: Rows,
+    solver: str,
+    options: lcp.Options | None,
+) -> tuple[np.ndarray, np.ndarray, int, lcp.Residuals]:
+    """The LCP of the unilateral rows alone, as the paper has it, solved dense.
+
+    With K = G M^-1 G' the equality rows leave ``x = x1 + P A' f`` where
+    ``P = M^-1 - M^-1 G' K^-1 G M^-1`` and x1 is x0 moved to ``G x1 = c_G``.
+    """
+    from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+    L = np.linalg.cholesky(M) if len(x0) else np.zeros((0, 0))
+    Gw = solve_triangular(L, G.T, lower=True) if len(x0) else G.T  # whitened rows, as columns
+    Bw = solve_triangular(L, np.vstack([rows.A, rows.D]).T, lower=True)
+    K = cho_factor(Gw.T @ Gw) if len(G) else None
+    y0 = L.T @ x0
+
+    def eliminate(columns: np.ndarray) -> np.ndarray:
+        return columns - Gw @ cho_solve(K, Gw.T @ columns) if K is not None else columns
+
+    y1 = eliminate(y0) + (Gw @ cho_solve(K, c_G) if K is not None else 0.0)
+    Pw = eliminate(Bw)
+    F = Pw.T @ Pw
+    e = Bw.T @ y1 - np.concatenate([rows.c_A, np.zeros(len(rows.D))])
+    lo = hi = None
+    if len(rows.D):
+        lo = np.concatenate([np.zeros(len(rows.A)), -rows.D_bound])
+        hi = np.concatenate([np.full(len(rows.A), np.inf), rows.D_bound])
+    answer = lcp.solve(F, e, solver, options, lo=lo, hi=hi)
+    y = y1 + Pw @ answer.z
+    f_G = cho_solve(K, c_G - Gw.T @ (y0 + Bw @ answer.z)) if K is not None else np.zeros(0)
+    motion = solve_triangular(L.T, y, lower=False)
+    return np.concatenate([f_G, answer.z]), motion, answer.pivots, answer.residuals
+
+
+def _sorted(
+    rows: Rows,
+    indices: Indices,
+    extra: np.ndarray,
+    f_G: np.ndarray,
+    f_A: np.ndarray,
+    f_D: np.ndarray,
+    motion: np.ndarray,
+    pivots: int,
+    G: np.ndarray,
+    residuals: lcp.Residuals,
+) -> Projection:
+    """Forces by kind of row, zeros where a row was redundant."""
+    forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
+    start = 0
+    for force, kept in zip(forces, (*indices, extra), strict=True):
+        force[kept] = f_G[start : start + len(kept)]
+        start += len(kept)
+    loaded = np.flatnonzero(f_A > 0.0)
+    slipping = np.flatnonzero(np.abs(f_D) < rows.D_bound)
+    return Projection(
+        motion, *forces, f_A.copy(), f_D.copy(), pivots, loaded, indices,
+        np.vstack([G, rows.A[loaded], rows.D[slipping]]), residuals,
+    )  # fmt: skip
+
+
+def _check_targets(M: np.ndarray, rows: Rows, motion: np.ndarray, x0: np.ndarray) -> None:
+    """Redundant bilateral rows must agree with the others."""
+    if len(rows.J) == 0:
+        return
+    miss = np.abs(rows.J @ motion - rows.c_J)
+    diagonal = np.diagonal(M, axis1=-2, axis2=-1).ravel()
+    speed = max(np.linalg.norm(np.sqrt(diagonal) * x) for x in (motion, x0))
+    length = np.linalg.norm(rows.J / np.sqrt(diagonal), axis=1)
+    size = length * speed + np.abs(rows.c_J)
+    real = (length > ZERO_ROW * length.max()) | (rows.c_J != 0.0)  # not left over by cancellation
+    bad = np.flatnonzero(real & (miss > INCONSISTENT * size))
+    if bad.size:
+        i = int(bad[0])
+        raise InputError(
+            "J",
+            f"row {i} contradicts the rows before it: it depends on them, but they give "
+            f"{rows.J[i] @ motion:.6g} where its target c_J is {rows.c_J[i]:.6g}",
+        )

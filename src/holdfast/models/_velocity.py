@@ -1,0 +1,121 @@
+"""Contact at velocity level: stick, viscous drag and frictionless contacts in one solve.
+
+With ``C = S' mu S + T' mu T`` over the viscous contacts, implicit drag makes the step
+
+    (M + h C) v+ = M v + h f + N' f_n + J' f_J + (tangents of the contacts that stick)
+
+which is the projection of `holdfast.models._projection` in the metric M + h C. It stays positive
+definite and is stable for any h, where explicit drag needs h mu / mass < 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast import lcp
+from holdfast.models._projection import RANK_TOL, Projection, Rows, project
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution
+
+
+def solve_velocity(
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    mu_v: np.ndarray,
+    *,
+    solver: str = "ppm",
+    options: lcp.Options | None = None,
+    rank_tol: float = RANK_TOL,
+    warm_start: Any = None,
+) -> ContactSolution:
+    """Velocity after the step.
+
+    Args:
+        problem: what is known before.
+        sticking: (n,) contacts whose tangents are equality rows.
+        mu_v: (n,) viscous coefficients [N s/m]; 0 for contacts without drag.
+        solver: "ppm", "qp" or "lemke".
+        options: tolerances of the solver.
+        rank_tol: of Find-Indices.
+        warm_start: rows of [N; U] expected to be loaded.
+    """
+    p = problem
+    drag = drag_matrix(p, mu_v)
+    M, v_free = p.M, p.free_velocity
+    if drag.any():
+        M = p.inertia + p.step * drag
+        v_free = np.linalg.solve(M, p.impulse)
+    rows = Rows(
+        J=p.J,
+        S=p.S[sticking] if len(p.S) else p.S,
+        T=p.T[sticking] if len(p.T) else p.T,
+        R=p.R[sticking[p.R_contact]],
+        c_J=p.c_J,
+        A=np.vstack([p.N, p.U]),
+        c_A=np.concatenate([p.c_N, p.c_U]),
+        D=p.D,
+        D_bound=p.D_bound,
+    )
+    if solver != "ppm":
+        M = p.inertia + (p.step * drag if drag.any() else 0.0)
+    answer = project(
+        M, v_free, rows, solver=solver, options=options, rank_tol=rank_tol, warm_start=warm_start
+    )
+    return solution_of(problem, answer, "velocity", sticking, drag, drag_forces(p, mu_v, answer))
+
+
+def drag_matrix(problem: ContactProblem, mu_v: np.ndarray) -> np.ndarray:
+    """``S' mu S + T' mu T``."""
+    drag = np.zeros((problem.m, problem.m))
+    for rows in (problem.S, problem.T):
+        if len(rows) and mu_v.any():
+            drag += rows.T @ (mu_v[:, None] * rows)
+    return drag
+
+
+def drag_forces(problem: ContactProblem, mu_v: np.ndarray, answer: Projection) -> np.ndarray:
+    """(n, 2) impulses of implicit viscous drag, ``-h mu S v+`` and ``-h mu T v+``."""
+    forces = np.zeros((problem.n, 2))
+    if mu_v.any():
+        for k, rows in enumerate((problem.S, problem.T)):
+            if len(rows):
+                forces[:, k] = -problem.step * mu_v * (rows @ answer.motion)
+    return forces
+
+
+def solution_of(
+    problem: ContactProblem,
+    answer: Projection,
+    level: Any,
+    sticking: np.ndarray,
+    drag: np.ndarray,
+    tangent: np.ndarray,
+) -> ContactSolution:
+    """The projection's forces, put back in their places; `tangent` holds the viscous ones."""
+    n = problem.n
+    extra = np.zeros(len(problem.R))
+    extra[sticking[problem.R_contact]] = answer.f_R
+    for k, forces in enumerate((answer.f_S, answer.f_T)):
+        if len(forces):
+            tangent[sticking, k] += forces
+    return ContactSolution(
+        problem=problem,
+        level=level,
+        motion=answer.motion,
+        normal=answer.f_A[:n],
+        tangent=tangent,
+        bilateral=answer.f_J,
+        extra=extra,
+        unilateral=answer.f_A[n:],
+        dry=answer.f_D,
+        sticking=sticking,
+        pivots=answer.pivots,
+        loaded=answer.loaded,
+        active=answer.active,
+        drag=drag,
+        rank=len(answer.active) - len(answer.loaded),
+        rank_gap=answer.indices.gap,
+        rank_ambiguous=answer.indices.ambiguous,
+    )

@@ -1,0 +1,88 @@
+"""A law for each contact, all in one solve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from holdfast import lcp
+from holdfast.errors import InputError
+from holdfast.models._choices import check_choice
+from holdfast.models._grip import grip_loaded
+from holdfast.models._projection import RANK_TOL
+from holdfast.models._velocity import solve_velocity
+from holdfast.models.base import ContactModel
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution
+
+
+@dataclass(frozen=True)
+class Law:
+    """What a contact does along its tangents; made by `stick`, `viscous` and `frictionless`."""
+
+    kind: Literal["stick", "viscous", "frictionless"]
+    mu_v: float = 0.0
+
+
+def stick() -> Law:
+    """The contact does not slip."""
+    return Law("stick")
+
+
+def viscous(mu_v: float) -> Law:
+    """The contact drags with mu_v [N s/m]."""
+    if not (np.isfinite(mu_v) and mu_v >= 0):
+        raise InputError("mu_v", f"is {mu_v}; it must be finite and not negative")
+    return Law("viscous", float(mu_v))
+
+
+def frictionless() -> Law:
+    """The contact slides freely."""
+    return Law("frictionless")
+
+
+@dataclass(frozen=True)
+class Mixed(ContactModel):
+    """Stick, viscous or frictionless per contact, at velocity level.
+
+    Attributes:
+        laws: one `Law` per contact, or a single one for all.
+        grip: for the contacts that stick, see `NoSlip`.
+        solver: "ppm", "qp" or "lemke".
+        rank_tol: of Find-Indices.
+        options: tolerances of the solver.
+    """
+
+    laws: Sequence[Law] | Law
+    grip: Literal["loaded", "all"] = "loaded"
+    solver: str = "ppm"
+    rank_tol: float = RANK_TOL
+    options: lcp.Options | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("grip", self.grip, ("loaded", "all"))
+        check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
+        for i, law in enumerate([self.laws] if isinstance(self.laws, Law) else self.laws):
+            if not isinstance(law, Law):
+                raise InputError(
+                    "laws", f"entry {i} is {law!r}; use stick(), viscous(mu_v) or frictionless()"
+                )
+
+    def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
+        """Solve one problem; see `ContactModel.solve`."""
+        laws = [self.laws] * problem.n if isinstance(self.laws, Law) else list(self.laws)
+        if len(laws) != problem.n:
+            raise InputError("laws", f"has {len(laws)} entries but there are {problem.n} contacts")
+        wants_stick = np.array([law.kind == "stick" for law in laws], dtype=bool)
+        mu_v = np.array([law.mu_v for law in laws], dtype=float)
+
+        def held(sticking: np.ndarray) -> ContactSolution:
+            return solve_velocity(
+                problem, sticking, mu_v, solver=self.solver, options=self.options,
+                rank_tol=self.rank_tol, warm_start=warm_start,
+            )  # fmt: skip
+
+        return held(wants_stick) if self.grip == "all" else grip_loaded(held, wants_stick)

@@ -1,0 +1,61 @@
+"""Contact without slip: the paper's velocity-level model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from holdfast import lcp
+from holdfast.models._choices import check_choice
+from holdfast.models._grip import grip_loaded
+from holdfast.models._projection import RANK_TOL
+from holdfast.models._velocity import solve_velocity
+from holdfast.models.base import ContactModel
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution
+
+
+@dataclass(frozen=True)
+class NoSlip(ContactModel):
+    r"""Contacts do not slide: ``S v+ = T v+ = 0`` where a contact is pressed.
+
+    .. math::
+
+        M (v^+ - v) = h f + N^T f_n + S^T f_s + T^T f_t + J^T f_J, \qquad
+        J v^+ = c_J, \quad S v^+ = T v^+ = 0, \quad 0 \le f_n \perp N v^+ - c_N \ge 0
+
+    (the no-slip section of the paper; its printed g lacks h f, and its printed F and e need the
+    projector P). Further friction rows R of a contact stick with it.
+
+    Attributes:
+        grip: "all" is the paper's model to the letter: every listed contact sticks, also one that
+            separates or grazes. "loaded" (default): tangential force only where a contact is
+            pressed, the limit of infinite Coulomb friction; see `ContactSolution.consistent`.
+        solver: "ppm" (Algorithm 1, mended), "qp" (daqp) or "lemke".
+        rank_tol: of Find-Indices.
+        options: tolerances of the solver.
+    """
+
+    grip: Literal["loaded", "all"] = "loaded"
+    solver: str = "ppm"
+    rank_tol: float = RANK_TOL
+    options: lcp.Options | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("grip", self.grip, ("loaded", "all"))
+        check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
+
+    def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
+        """Solve one problem; see `ContactModel.solve`."""
+        none = np.zeros(problem.n)
+
+        def held(sticking: np.ndarray) -> ContactSolution:
+            return solve_velocity(
+                problem, sticking, none, solver=self.solver, options=self.options,
+                rank_tol=self.rank_tol, warm_start=warm_start,
+            )  # fmt: skip
+
+        everything = np.ones(problem.n, dtype=bool)
+        return held(everything) if self.grip == "all" else grip_loaded(held, everything)

@@ -1,0 +1,118 @@
+"""Contact with purely viscous friction: the paper's other model, at both levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from holdfast import lcp
+from holdfast.models._choices import check_choice, coefficients
+from holdfast.models._projection import RANK_TOL, Rows, project
+from holdfast.models._velocity import drag_matrix, solution_of, solve_velocity
+from holdfast.models.base import ContactModel
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution
+
+
+@dataclass(frozen=True)
+class Viscous(ContactModel):
+    r"""Friction proportional to sliding speed, whatever the load.
+
+    At velocity level drag is implicit, stable for any step, and serves impacts, too:
+
+    .. math::
+
+        (M + h C) v^+ = M v + h f + N^T f_n + J^T f_J, \qquad C = S^T \mu_v S + T^T \mu_v T
+
+    At acceleration level (the paper's model, with the terms that it drops restored) the drag is
+    that of the present velocity, and listed contacts are sustained ones:
+
+    .. math::
+
+        M a = f - C v + N^T f_n + J^T f_J, \quad J a = -\dot J v, \quad
+        0 \le f_n \perp N a + \dot N v \ge 0
+
+    Each listed contact point drags, loaded or not, so drag grows with the number of points that a
+    collision detector returns. To make it belong to the pair of bodies, use `per_pair`.
+
+    Attributes:
+        mu_v: coefficient [N s/m], one number or one per contact; None takes the problem's.
+        level: "velocity" or "acceleration".
+        solver: "ppm", "qp" or "lemke".
+        per_pair: share each coefficient out among the contacts of the same pair of bodies
+            (needs `ContactProblem.bodies`).
+        options: tolerances of the solver.
+    """
+
+    mu_v: Any = 0.1
+    level: Literal["velocity", "acceleration"] = "velocity"
+    solver: str = "ppm"
+    per_pair: bool = False
+    options: lcp.Options | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("level", self.level, ("velocity", "acceleration"))
+        check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
+
+    def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
+        """Solve one problem; see `ContactModel.solve`."""
+        mu_v = coefficients("mu_v", self.mu_v, problem)
+        if self.per_pair:
+            mu_v = mu_v / contacts_of_pair(problem)
+        if self.level == "acceleration":
+            return self._accelerate(problem, mu_v, warm_start)
+        return solve_velocity(
+            problem, np.zeros(problem.n, dtype=bool), mu_v, solver=self.solver,
+            options=self.options, warm_start=warm_start,
+        )  # fmt: skip
+
+    def _accelerate(
+        self, problem: ContactProblem, mu_v: np.ndarray, warm_start: Any
+    ) -> ContactSolution:
+        p = problem
+        drag = drag_matrix(p, mu_v)
+        dry, bound = dry_forces(p)
+        free = p.solve(p.f - drag @ p.v + p.D.T @ dry)
+        none = np.zeros((0, p.m))
+        rows = Rows(
+            J=p.J, S=none, T=none, R=none, c_J=-p.Jdot_v,
+            A=np.vstack([p.N, p.U]), c_A=-np.concatenate([p.Ndot_v, p.Udot_v]),
+            D=p.D, D_bound=bound,
+        )  # fmt: skip
+        M = p.M if self.solver == "ppm" else p.inertia
+        answer = project(
+            M, free, rows, solver=self.solver, options=self.options, rank_tol=RANK_TOL,
+            warm_start=warm_start,
+        )  # fmt: skip
+        tangent = np.zeros((p.n, 2))
+        for k, tangents in enumerate((p.S, p.T)):
+            if len(tangents):
+                tangent[:, k] = -mu_v * (tangents @ p.v)
+        sticking = np.zeros(p.n, dtype=bool)
+        solution = solution_of(p, answer, "acceleration", sticking, drag, tangent)
+        object.__setattr__(solution, "dry", solution.dry + dry)
+        return solution
+
+
+def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
+    """Dry friction at acceleration level: constant against motion, bounded where at rest.
+
+    Returns:
+        The force of rows that move, and the bound of those that rest (zero for moving ones).
+    """
+    if len(problem.D) == 0:
+        return np.zeros(0), np.zeros(0)
+    loss = problem.D_bound / problem.step
+    speed = problem.D @ problem.v
+    moving = np.abs(speed) > 1e-12 * (np.abs(problem.D) @ np.abs(problem.v))
+    return np.where(moving, -np.sign(speed) * loss, 0.0), np.where(moving, 0.0, loss)
+
+
+def contacts_of_pair(problem: ContactProblem) -> np.ndarray:
+    """(n,) how many contacts the pair of bodies of each contact has."""
+    if problem.bodies is None:
+        raise AttributeError("per_pair needs ContactProblem.bodies, the pair of each contact")
+    _, which, counts = np.unique(problem.bodies, axis=0, return_inverse=True, return_counts=True)
+    return counts[which.ravel()]

@@ -1,0 +1,320 @@
+"""The answer to a contact problem, which can judge itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from holdfast.lcp import Status
+from holdfast.problem import ContactProblem
+
+Level = Literal["velocity", "acceleration"]
+
+NO_FORCE = 1e-12  # forces below this part of the largest one are rounding
+
+
+class PairSums(NamedTuple):
+    """Net contact impulse (or force) of each pair of bodies, in generalised coordinates."""
+
+    pairs: np.ndarray  # (p, 2) body numbers
+    impulses: np.ndarray  # (p, m)
+
+
+class LinearMap(NamedTuple):
+    """Motion after the step as a linear function at the loaded set: ``A_v v + A_f f + offset``."""
+
+    A_v: np.ndarray
+    A_f: np.ndarray
+    offset: np.ndarray
+
+    def __call__(self, v: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """The motion for another velocity and force, while the loaded set stays the same."""
+        return self.A_v @ v + self.A_f @ f + self.offset
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSolution:
+    """Motion and forces of one contact problem.
+
+    At velocity level forces are impulses [N s] and the motion is the velocity after the step. At
+    acceleration level they are forces [N] and the motion is the acceleration; then the names are
+    `acceleration`, `normal_force`, `tangent_force`, `bilateral_force`.
+
+    Residuals are relative. A row i is measured by its length d_i in the metric of M^-1, a motion
+    by the larger sigma of the free motion and the answer in the metric of M: a relative speed is
+    ``|speed| / (d_i sigma)``, a relative impulse ``|impulse| d_i / sigma``. They hold with no
+    contacts, too.
+
+    Attributes:
+        problem: what was solved.
+        level: "velocity" or "acceleration".
+        motion: (m,) velocity or acceleration.
+        normal: (n,) normal impulse or force, >= 0.
+        tangent: (n, 2) along S and T; includes viscous drag.
+        bilateral: (j,) along J; zero at rows found redundant.
+        extra: (r,) along the further friction rows R.
+        unilateral: (u,) along U, >= 0.
+        dry: (d,) along D, at most `D_bound`.
+        sticking: (n,) whether the tangents of a contact were held.
+        status: how the solver ended.
+        pivots: of the solver, over all rounds.
+        loaded: contacts (and, from n on, rows of U) that the solver ended with as equalities.
+        rank: of the equality rows.
+        rank_gap: smallest kept over largest rejected pivot of Find-Indices.
+        rank_ambiguous: whether the motion may depend on the rank tolerance.
+        consistent: with ``grip="loaded"``, whether tangential forces were found that act only
+            where a contact is pressed.
+        rounds: how often contacts were released or taken back.
+        active: (k, m) independent rows that hold with equality, for `linear_map`.
+        drag: (m, m) viscous drag ``S' mu S + T' mu T``; zeros without viscosity.
+    """
+
+    problem: ContactProblem
+    level: Level
+    motion: np.ndarray
+    normal: np.ndarray
+    tangent: np.ndarray
+    bilateral: np.ndarray
+    extra: np.ndarray
+    unilateral: np.ndarray
+    dry: np.ndarray
+    sticking: np.ndarray
+    pivots: int
+    loaded: np.ndarray
+    active: np.ndarray
+    drag: np.ndarray
+    rank: int = 0
+    rank_gap: float = np.inf
+    rank_ambiguous: bool = False
+    consistent: bool = True
+    rounds: int = 0
+    status: Status = Status.SOLVED
+
+    # --- names of the two levels ---------------------------------------------------------------
+
+    def _at(self, level: Level, value: np.ndarray, name: str) -> np.ndarray:
+        if self.level != level:
+            raise AttributeError(f"{name} belongs to the {level} level; this is at {self.level}")
+        return value
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """(m,) velocity after the step [m/s, rad/s]."""
+        return self._at("velocity", self.motion, "velocity")
+
+    @property
+    def normal_impulse(self) -> np.ndarray:
+        """(n,) normal impulses [N s]."""
+        return self._at("velocity", self.normal, "normal_impulse")
+
+    @property
+    def tangent_impulse(self) -> np.ndarray:
+        """(n, 2) tangential impulses along S and T [N s]."""
+        return self._at("velocity", self.tangent, "tangent_impulse")
+
+    @property
+    def bilateral_impulse(self) -> np.ndarray:
+        """(j,) impulses of the bilateral rows [N s]."""
+        return self._at("velocity", self.bilateral, "bilateral_impulse")
+
+    @property
+    def acceleration(self) -> np.ndarray:
+        """(m,) acceleration [m/s^2, rad/s^2]."""
+        return self._at("acceleration", self.motion, "acceleration")
+
+    @property
+    def normal_force(self) -> np.ndarray:
+        """(n,) normal forces [N]."""
+        return self._at("acceleration", self.normal, "normal_force")
+
+    @property
+    def tangent_force(self) -> np.ndarray:
+        """(n, 2) tangential forces along S and T [N]."""
+        return self._at("acceleration", self.tangent, "tangent_force")
+
+    @property
+    def bilateral_force(self) -> np.ndarray:
+        """(j,) forces of the bilateral rows [N]."""
+        return self._at("acceleration", self.bilateral, "bilateral_force")
+
+    # --- motion at the contacts ------------------------------------------------------------------
+
+    @property
+    def separation(self) -> np.ndarray:
+        """(n,) ``N v+ - c_N``, or ``N a + Ndot v``: >= 0, and 0 where a contact is loaded."""
+        p = self.problem
+        offset = -p.c_N if self.level == "velocity" else p.Ndot_v
+        return p.N @ self.motion + offset
+
+    @property
+    def sliding(self) -> np.ndarray:
+        """(n, 2) tangential velocity ``S v+``, ``T v+`` (or acceleration ``S a``, ``T a``)."""
+        return np.column_stack([self._along(self.problem.S), self._along(self.problem.T)])
+
+    def _along(self, rows: np.ndarray) -> np.ndarray:
+        return rows @ self.motion if len(rows) else np.zeros(self.problem.n)
+
+    # --- judgement -------------------------------------------------------------------------------
+
+    @cached_property
+    def scale(self) -> float:
+        """Sigma: the larger of the free motion and the answer, in the metric of M."""
+        p = self.problem
+        free = p.free_velocity if self.level == "velocity" else p.solve(p.f)
+        sizes = [np.linalg.norm(p.cholesky.T @ x) for x in (free, self.motion)]
+        return float(max(sizes)) or 1.0
+
+    def _length(self, rows: np.ndarray) -> np.ndarray:
+        """Length of rows in the metric of M^-1; 1 for rows of zeros."""
+        from scipy.linalg import solve_triangular
+
+        if rows.size == 0:
+            return np.ones(len(rows))
+        length = np.linalg.norm(solve_triangular(self.problem.cholesky, rows.T, lower=True), axis=0)
+        return np.where(length > 0.0, length, 1.0)
+
+    def slip(self) -> float:
+        """Largest relative tangential speed of a contact that sticks."""
+        p = self.problem
+        largest = 0.0
+        for rows in (p.S, p.T):
+            if len(rows):
+                speed = np.abs(rows @ self.motion) / (self._length(rows) * self.scale)
+                largest = max(largest, float(speed[self.sticking].max(initial=0.0)))
+        return largest
+
+    def penetration_speed(self) -> float:
+        """Largest relative speed at which a contact (or a row of U) is still closing."""
+        p = self.problem
+        contacts = -self.separation / (self._length(p.N) * self.scale)
+        offset = -p.c_U if self.level == "velocity" else p.Udot_v
+        limits = -(p.U @ self.motion + offset) / (self._length(p.U) * self.scale)
+        return float(np.concatenate([contacts, limits]).max(initial=0.0))
+
+    def complementarity(self) -> float:
+        """Largest over contacts of the smaller of relative impulse and relative separation."""
+        length = self._length(self.problem.N)
+        force = np.abs(self.normal) * length / self.scale
+        gap = np.abs(self.separation) / (length * self.scale)
+        return float(np.minimum(force, gap).max(initial=0.0))
+
+    def bilateral_residual(self) -> float:
+        """Largest relative miss of ``J v+ = c_J`` (or ``J a = -Jdot v``)."""
+        p = self.problem
+        target = p.c_J if self.level == "velocity" else -p.Jdot_v
+        miss = np.abs(p.J @ self.motion - target) / (self._length(p.J) * self.scale)
+        return float(miss.max(initial=0.0))
+
+    def contact_momentum(self) -> np.ndarray:
+        """(m,) what the contacts add to the momentum (or the force): ``N' f_n + S' f_s + ...``."""
+        p = self.problem
+        total = p.N.T @ self.normal + p.R.T @ self.extra
+        if len(p.S):
+            total = total + p.S.T @ self.tangent[:, 0]
+        if len(p.T):
+            total = total + p.T.T @ self.tangent[:, 1]
+        return total
+
+    def momentum_residual(self) -> float:
+        """|M (v+ - v) - h f - all row impulses| in the metric of M^-1, relative."""
+        from scipy.linalg import solve_triangular
+
+        p = self.problem
+        rows = self.contact_momentum() + p.J.T @ self.bilateral + p.U.T @ self.unilateral
+        rows = rows + p.D.T @ self.dry
+        if self.level == "velocity":
+            residual = p.inertia @ self.motion - p.impulse - rows
+        else:
+            residual = p.inertia @ self.motion - p.f - rows
+        if p.m == 0:
+            return 0.0
+        whitened = solve_triangular(p.cholesky, np.column_stack([residual, rows]), lower=True)
+        size, total = np.linalg.norm(whitened, axis=0)
+        return float(size / max(self.scale, total))
+
+    def is_exact(self, tol: float = 1e-9) -> bool:
+        """Whether every residual is within tol and no contact pulls."""
+        residuals = (
+            self.slip(),
+            self.penetration_speed(),
+            self.complementarity(),
+            self.bilateral_residual(),
+            self.momentum_residual(),
+        )
+        pulls = (self.normal < 0.0).any() or (self.unilateral < 0.0).any()
+        return self.status is Status.SOLVED and not pulls and max(residuals) <= tol
+
+    # --- forces ----------------------------------------------------------------------------------
+
+    def required_friction(self) -> np.ndarray:
+        """(n,) the Coulomb coefficient that each contact would need, |f_t| / f_n.
+
+        Zero where there is no tangential force, inf where there is one without a normal force.
+        """
+        tangential = np.linalg.norm(self.tangent, axis=1)
+        floor = NO_FORCE * max(self.normal.max(initial=0.0), tangential.max(initial=0.0))
+        needed = np.zeros(self.problem.n)
+        pulled = tangential > floor
+        with np.errstate(divide="ignore"):
+            needed[pulled] = tangential[pulled] / self.normal[pulled]
+        return needed
+
+    def kinetic_energy(self) -> float:
+        """1/2 v+' M v+ (velocity level)."""
+        return float(0.5 * self.velocity @ self.problem.inertia @ self.velocity)
+
+    def pair_sums(self) -> PairSums:
+        """Net contact impulse of each pair of bodies: unique where single impulses are not."""
+        p = self.problem
+        if p.bodies is None:
+            raise AttributeError("pair_sums needs ContactProblem.bodies, the pair of each contact")
+        each = p.N * self.normal[:, None]
+        for k, rows in enumerate((p.S, p.T)):
+            if len(rows):
+                each = each + rows * self.tangent[:, k : k + 1]
+        pairs, which = np.unique(p.bodies, axis=0, return_inverse=True)
+        sums = np.zeros((len(pairs), p.m))
+        np.add.at(sums, which.ravel(), each)
+        np.add.at(sums, which.ravel()[p.R_contact], p.R * self.extra[:, None])
+        return PairSums(pairs, sums)
+
+    def spread(self) -> ContactSolution:
+        """The same motion with the contact forces spread out: least squares, none pulling.
+
+        Where contacts are redundant their forces are not unique, and a pivoting solver loads as
+        few as it can: three legs of a table of four. This one shares the load. Tangential forces
+        stay with contacts that stick.
+        """
+        from holdfast.models._spread import spread_forces
+
+        normal, tangent = spread_forces(self)
+        return replace(self, normal=normal, tangent=tangent)
+
+    def linear_map(self) -> LinearMap:
+        """How the motion depends on v and f while the same rows stay loaded: exact there."""
+        p = self.problem
+        if self.level == "velocity":
+            h = p.h or 0.0
+            P = _projector(p.inertia + h * self.drag, self.active)
+            A_v, A_f = P @ p.inertia, h * P
+        else:
+            P = _projector(p.inertia, self.active)
+            A_v, A_f = -P @ self.drag, P
+        return LinearMap(A_v, A_f, self.motion - A_v @ p.v - A_f @ p.f)
+
+
+def _projector(M: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``M^-1 - M^-1 E' (E M^-1 E')^-1 E M^-1`` for rows E, by a basis of their complement."""
+    from scipy.linalg import solve_triangular
+
+    if len(M) == 0:
+        return np.zeros((0, 0))
+    L = np.linalg.cholesky(M)
+    inverse = solve_triangular(L, np.eye(len(M)), lower=True)  # L^-1
+    if len(rows):
+        Q, _ = np.linalg.qr(solve_triangular(L, rows.T, lower=True))
+        return inverse.T @ (inverse - Q @ (Q.T @ inverse))
+    return inverse.T @ inverse
