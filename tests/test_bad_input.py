@@ -446,7 +446,7 @@ def test_a_box_between_two_plates_with_noisy_normals(tilt: float) -> None:
 
 @pytest.mark.parametrize(
     "exponents",
-    itertools.product((-150, 0, 150), repeat=3),
+    list(itertools.product((-150, 0, 150), repeat=3)),
 )
 def test_scales(exponents: tuple[int, int, int]) -> None:
     """Solved correctly, or refused clearly; never NaN and never a wrong number."""

@@ -9,17 +9,28 @@ import holdfast
 import holdfast.lcp
 
 HOLDFAST = [
+    "ContactModel",
+    "ContactProblem",
+    "ContactSolution",
+    "Frictionless",
     "HoldfastError",
     "InfeasibleError",
     "InputError",
+    "Law",
+    "Mixed",
+    "NoSlip",
     "NotPositiveDefiniteError",
     "NotSymmetricError",
     "RayTerminationError",
     "SolveError",
     "UncertifiedError",
+    "Viscous",
     "errors",
     "find_indices",
+    "frictionless",
     "lcp",
+    "stick",
+    "viscous",
 ]
 
 LCP = [

@@ -1,4 +1,15 @@
-"""Rigid contact that does not slip, does not creep and does not sink in."""
+"""Rigid contact that does not slip, does not creep and does not sink in.
+
+>>> import numpy as np, holdfast as hf
+>>> problem = hf.ContactProblem(
+...     M=np.eye(2),                        # a point of 1 kg in the plane
+...     v=[1.0, -3.0],                      # on its way down and sideways
+...     N=[[0.0, 1.0]], S=[[1.0, 0.0]],     # a floor: its normal and its tangent
+... )
+>>> solution = hf.NoSlip().solve(problem)
+>>> solution.velocity.tolist(), solution.normal_impulse.tolist(), solution.is_exact()
+([0.0, 0.0], [3.0], True)
+"""
 
 from holdfast import errors, lcp
 from holdfast.errors import (
@@ -12,19 +23,43 @@ from holdfast.errors import (
     UncertifiedError,
 )
 from holdfast.lcp import find_indices
+from holdfast.models import (
+    ContactModel,
+    Frictionless,
+    Law,
+    Mixed,
+    NoSlip,
+    Viscous,
+    frictionless,
+    stick,
+    viscous,
+)
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ContactModel",
+    "ContactProblem",
+    "ContactSolution",
+    "Frictionless",
     "HoldfastError",
     "InfeasibleError",
     "InputError",
+    "Law",
+    "Mixed",
+    "NoSlip",
     "NotPositiveDefiniteError",
     "NotSymmetricError",
     "RayTerminationError",
     "SolveError",
     "UncertifiedError",
+    "Viscous",
     "errors",
     "find_indices",
+    "frictionless",
     "lcp",
+    "stick",
+    "viscous",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import lcp
 from holdfast.errors import InputError
 from holdfast.lcp import _checks
 
@@ -221,6 +222,25 @@ class ContactProblem:
     def cholesky(self) -> np.ndarray:
         """Lower Cholesky factor of the dense inertia."""
         return np.linalg.cholesky(self.inertia) if self.m else np.zeros((0, 0))
+
+    @cached_property
+    def lengths(self) -> dict[str, np.ndarray]:
+        """`row_lengths` of N, S, T, J and U."""
+        return {name: self.row_lengths(getattr(self, name)) for name in ("N", "S", "T", "J", "U")}
+
+    def row_lengths(self, rows: np.ndarray) -> np.ndarray:
+        """Length of rows in the metric of M^-1, to measure motions along them.
+
+        A row of zeros, or what cancellation left of one, is given the length of the longest row.
+        """
+        from scipy.linalg import solve_triangular
+
+        if rows.size:
+            rows = solve_triangular(self.cholesky, rows.T, lower=True).T
+        length = np.linalg.norm(rows, axis=1)
+        longest = length.max(initial=0.0)
+        length[length <= lcp.Options().zero_row * longest] = longest or 1.0
+        return length
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M^-1 rhs`` for a vector, or for the columns of a matrix."""

@@ -168,35 +168,34 @@ class ContactSolution:
         return float(max(sizes)) or 1.0
 
     def _length(self, rows: np.ndarray) -> np.ndarray:
-        """Length of rows in the metric of M^-1; 1 for rows of zeros."""
-        from scipy.linalg import solve_triangular
+        """Length of rows, see `ContactProblem.row_lengths`."""
+        return self.problem.row_lengths(rows)
 
-        if rows.size == 0:
-            return np.ones(len(rows))
-        length = np.linalg.norm(solve_triangular(self.problem.cholesky, rows.T, lower=True), axis=0)
-        return np.where(length > 0.0, length, 1.0)
+    def lengths(self, name: str) -> np.ndarray:
+        """Lengths d of the rows ``problem.<name>``, see `ContactProblem.row_lengths`."""
+        return self.problem.lengths[name]
 
     def slip(self) -> float:
         """Largest relative tangential speed of a contact that sticks."""
         p = self.problem
         largest = 0.0
-        for rows in (p.S, p.T):
+        for name, rows in (("S", p.S), ("T", p.T)):
             if len(rows):
-                speed = np.abs(rows @ self.motion) / (self._length(rows) * self.scale)
+                speed = np.abs(rows @ self.motion) / (self.lengths(name) * self.scale)
                 largest = max(largest, float(speed[self.sticking].max(initial=0.0)))
         return largest
 
     def penetration_speed(self) -> float:
         """Largest relative speed at which a contact (or a row of U) is still closing."""
         p = self.problem
-        contacts = -self.separation / (self._length(p.N) * self.scale)
+        contacts = -self.separation / (self.lengths("N") * self.scale)
         offset = -p.c_U if self.level == "velocity" else p.Udot_v
-        limits = -(p.U @ self.motion + offset) / (self._length(p.U) * self.scale)
+        limits = -(p.U @ self.motion + offset) / (self.lengths("U") * self.scale)
         return float(np.concatenate([contacts, limits]).max(initial=0.0))
 
     def complementarity(self) -> float:
         """Largest over contacts of the smaller of relative impulse and relative separation."""
-        length = self._length(self.problem.N)
+        length = self.lengths("N")
         force = np.abs(self.normal) * length / self.scale
         gap = np.abs(self.separation) / (length * self.scale)
         return float(np.minimum(force, gap).max(initial=0.0))
@@ -205,7 +204,7 @@ class ContactSolution:
         """Largest relative miss of ``J v+ = c_J`` (or ``J a = -Jdot v``)."""
         p = self.problem
         target = p.c_J if self.level == "velocity" else -p.Jdot_v
-        miss = np.abs(p.J @ self.motion - target) / (self._length(p.J) * self.scale)
+        miss = np.abs(p.J @ self.motion - target) / (self.lengths("J") * self.scale)
         return float(miss.max(initial=0.0))
 
     def contact_momentum(self) -> np.ndarray:
@@ -282,16 +281,20 @@ class ContactSolution:
         return PairSums(pairs, sums)
 
     def spread(self) -> ContactSolution:
-        """The same motion with the contact forces spread out: least squares, none pulling.
+        """The same motion with the contact forces spread out, none of them pulling.
 
         Where contacts are redundant their forces are not unique, and a pivoting solver loads as
-        few as it can: three legs of a table of four. This one shares the load. Tangential forces
-        stay with contacts that stick.
+        few as it can: three legs of a table of four. Here normal forces have the least sum of
+        squares, and each contact that sticks takes tangential load in proportion to how hard it
+        is pressed (see `holdfast.models._spread`).
         """
         from holdfast.models._spread import spread_forces
 
-        normal, tangent = spread_forces(self)
-        return replace(self, normal=normal, tangent=tangent)
+        forces = spread_forces(self)
+        return replace(
+            self, normal=forces.normal, tangent=forces.tangent, bilateral=forces.bilateral,
+            extra=forces.extra,
+        )  # fmt: skip
 
     def linear_map(self) -> LinearMap:
         """How the motion depends on v and f while the same rows stay loaded: exact there."""

@@ -27,7 +27,6 @@ _SWITCHES: dict[str, Any] = {
     "no_rewrites": True,
 }
 _INTERNAL = {**_SWITCHES, "no_cpython_wrapper": True}
-_INLINED = {**_INTERNAL, "forceinline": True}
 _FAST = {**_INTERNAL, "fastmath": {"reassoc", "contract"}}
 
 
@@ -60,9 +59,6 @@ entry = _compiler(_SWITCHES)
 # Called from other kernels only, which saves time to compile them. Rounding is exactly as
 # written: for comparisons and compensated arithmetic.
 kernel = _compiler(_INTERNAL)
-
-# The same, put in place of the call: for kernels that take many arrays at once.
-inlined = _compiler(_INLINED)
 
 # The same, where sums may be reassociated so that loops vectorise. The order is fixed when the
 # kernel is compiled, so results are still the same bits at every run.

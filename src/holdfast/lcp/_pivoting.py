@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.lcp import _factor as factor
-from holdfast.lcp._kernel import fast_kernel, inlined, kernel
+from holdfast.lcp._kernel import fast_kernel, kernel
 from holdfast.lcp._rows import scatter, separation
 
 # Status codes of `pivot`; values as in `holdfast.lcp.Status`.
@@ -52,6 +52,7 @@ ROUNDING = 1e-14
 # Rounding of the part of a unit row outside the span of others, before pivots amplify it.
 SPAN_ROUNDING = 5e-16
 
+FAR = 1e3  # motions up to this multiple of ours must be ruled out to call a problem infeasible
 STIFF = 1e-4  # a pivot of the loaded rows below which forces are solved for afresh at the end
 
 
@@ -87,7 +88,7 @@ def norm(y: np.ndarray) -> float:
     return np.sqrt(t)
 
 
-@inlined
+@kernel
 def worst(cand: Candidates, count: int, tol: float) -> int:
     """Return the candidate that violates its complementarity most, or -1 (lines 3 and 15)."""
     best = tol
@@ -104,7 +105,7 @@ def worst(cand: Candidates, count: int, tol: float) -> int:
     return i
 
 
-@inlined
+@kernel
 def blocking(
     cand: Candidates, loaded: Loaded, k: int, c: np.ndarray, sign: float, tiny: float
 ) -> tuple[int, float, float]:
@@ -133,7 +134,7 @@ def blocking(
     return p, step, bound
 
 
-@inlined
+@kernel
 def contradiction(
     cand: Candidates,
     loaded: Loaded,
@@ -143,11 +144,13 @@ def contradiction(
     sign: float,
     tiny: float,
     feasibility: float,
+    reach: float,
 ) -> bool:
     """Write to cand.w the weights with which rows i and the loaded ones cancel; is it a proof?
 
     The weighted sum of w is the same sum of beta, whatever the motion. Negative, and not by
-    rounding, it proves that not all w can have the right sign.
+    rounding, it proves that not all w can have the right sign. Where the rows cancel only nearly,
+    it must also exceed `reach`, what a motion far larger than ours could make of the rest.
     """
     value = sign * cand.beta[i]
     size = abs(value)
@@ -156,7 +159,7 @@ def contradiction(
             term = -sign * c[l] * cand.beta[loaded.which[l]]
             value += term
             size += abs(term)
-    if not value < -feasibility * size:
+    if not value < -max(feasibility * size, reach):
         return False
     for r in range(cand.w.shape[0]):
         cand.w[r] = 0.0
@@ -167,7 +170,7 @@ def contradiction(
     return True
 
 
-@inlined
+@kernel
 def unload(cand: Candidates, loaded: Loaded, p: int, k: int) -> int:
     """Take loaded row p out of the loaded set; return the new number of loaded rows."""
     cand.place[loaded.which[p]] = FREE
@@ -245,7 +248,10 @@ def pivot(
             p, step, bound = blocking(cand, loaded, k, c, sign, rank * largest)
             t = min(full, own, step)
             if t == np.inf:
-                if not contradiction(cand, loaded, k, c, i, sign, rank * largest, feasibility):
+                reach = FAR * rho * max(scale, norm(y))
+                if not contradiction(
+                    cand, loaded, k, c, i, sign, rank * largest, feasibility, reach
+                ):
                     cand.place[i] = RESTING
                     resting = True
                     break
@@ -291,16 +297,14 @@ def install(
     loaded: Loaded,
     counters: np.ndarray,
     wanted: np.ndarray,
-    y0: np.ndarray,
-    y: np.ndarray,
     a_work: np.ndarray,
     g_work: np.ndarray,
     rank: float,
 ) -> None:
     """Load the wanted candidates at once: a guess from an earlier solve, or equality rows.
 
-    Rows that depend on those before them are passed over, and rows that cannot stay leave (see
-    `settle`), so that `pivot` can go on from a point on its path.
+    Rows that depend on those before them are passed over. `settle` must follow: it finds the
+    forces and lets rows leave that cannot stay, so that `pivot` can go on from a point on its path.
     """
     k = counters[1]
     for t in range(wanted.shape[0]):
@@ -316,7 +320,6 @@ def install(
             k += 1
     counters[1] = k
     counters[2] += k
-    settle(cand, loaded, counters, y0, y, a_work, g_work)
 
 
 @kernel
@@ -328,14 +331,13 @@ def settle(
     y: np.ndarray,
     a_work: np.ndarray,
     g_work: np.ndarray,
-) -> bool:
-    """Solve for the loaded forces and the motion afresh, from the factors; return if rows left.
+) -> None:
+    """Solve for the loaded forces and the motion afresh, from the factors.
 
     Rows whose force lies outside its bounds are put on that bound, worst first, until the rest
     are consistent.
     """
     count, k = counters[0], counters[1]
-    left = False
     while True:
         for j in range(y.shape[0]):
             y[j] = y0[j]
@@ -367,9 +369,7 @@ def settle(
         cand.z[r] = cand.lo[r] if cand.z[r] < cand.lo[r] else cand.hi[r]
         k = unload(cand, loaded, p, k)
         counters[2] += 1
-        left = True
     counters[1] = k
-    return left
 
 
 @kernel

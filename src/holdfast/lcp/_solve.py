@@ -21,7 +21,7 @@ import numpy as np
 
 from holdfast.lcp._certify import CHUNK, SURE, finish, longest_row, price
 from holdfast.lcp._envelope import cholesky, multiply_upper
-from holdfast.lcp._kernel import entry, inlined, kernel
+from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp._pivoting import (
     FREE,
     INFEASIBLE,
@@ -75,7 +75,7 @@ class Shape(NamedTuple):
     everything: bool  # whether all rows are candidates from the start
 
 
-@inlined
+@kernel
 def shape_of(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, warm: int) -> Shape:
     """Return the sizes of a solve.
 
@@ -107,14 +107,14 @@ def work_size(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, 
     return float_size(sh) + integer_size(sh)
 
 
-@inlined
+@kernel
 def float_size(sh: Shape) -> int:
     """Return how many floats `carve` hands out."""
     vectors = 9 * sh.m + 6 * sh.capacity + 2 * sh.loaded + sh.buckets + 2 * CHUNK
     return vectors + sh.m * sh.s + sh.capacity * sh.width + sh.loaded * (sh.m + sh.loaded)
 
 
-@inlined
+@kernel
 def integer_size(sh: Shape) -> int:
     """Return how many integers `carve` hands out."""
     return COUNTERS + sh.m + sh.capacity * (3 + sh.K) + sh.loaded + sh.buckets
@@ -140,7 +140,7 @@ class State(NamedTuple):
     loaded: Loaded
 
 
-@inlined
+@kernel
 def carve(work: np.ndarray, sh: Shape) -> State:
     """Return the views of a solve's state into its work array."""
     m, cap, k = sh.m, sh.capacity, sh.loaded
@@ -514,7 +514,8 @@ def advance(
     scale, primal, gap, stationarity = 0.0, 0.0, 0.0, 0.0
     status = SOLVED
     sure = SURE
-    attempts, settled = 0, 0
+    attempts, settled, settled_at = 0, 0, np.int64(0)
+    unsettled = False
     if fresh:
         status = start(
             M, v, lo, hi, warm, counters, st.L, st.first, st.weight, st.y0, st.y, cand.rows, z,
@@ -541,9 +542,12 @@ def advance(
             counters[STAGE] = RUNNING
             wanted = first_guess(cand, st.wanted, counters, sh.everything)
             if wanted >= 0:
-                install(
-                    cand, st.loaded, counters, st.wanted[:wanted], st.y0, st.y, st.a, st.g, rank
-                )
+                install(cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank)
+                unsettled = True
+        if unsettled:
+            settle(cand, st.loaded, counters, st.y0, st.y, st.a, st.g)
+            unsettled = False
+            settled_at = counters[PIVOTS]
         scale = norm(st.y0)
         status = pivot(
             cand, st.loaded, counters, st.y, st.a, st.g, scale, feasibility, rank, max_pivots,
@@ -551,10 +555,11 @@ def advance(
         )  # fmt: skip
         if status != SOLVED:
             break
-        if stiff(st.loaded.R, counters[LOADED]) and settled < MAX_ATTEMPTS:
+        moved = counters[PIVOTS] != settled_at
+        if moved and settled < MAX_ATTEMPTS and stiff(st.loaded.R, counters[LOADED]):
             settled += 1
-            if settle(cand, st.loaded, counters, st.y0, st.y, st.a, st.g):
-                continue
+            unsettled = True
+            continue
         counters[ROUNDS] += 1
         scale = max(scale, norm(st.y))
         stationarity, gap = finish(

@@ -7,11 +7,11 @@ lo = 0, hi = inf. Equality rows (joints, closed loops) have -inf and inf. Dry fr
 
     >>> import numpy as np
     >>> N = np.array([[0.0, 1.0]])              # a floor: speed upwards
-    >>> M = np.diag([2.0, 2.0])                 # a point of 2 kg in the plane
+    >>> M = np.eye(2)                           # a point of 1 kg in the plane
     >>> v = np.array([1.0, -3.0])               # on its way down
     >>> answer = solve_factored(N, M, v)
     >>> answer.z.tolist(), answer.motion.tolist()
-    ([6.0], [1.0, 0.0])
+    ([3.0], [1.0, 0.0])
 
 Guarantees: an answer that is returned is certified on the original data (`LCPResult.residuals`
 within `Options.certificate`), or an error is raised that carries the problem. Inputs are never
@@ -205,7 +205,7 @@ def _solve_rescaled(
         )
     else:
         rows = arrays.values * nu
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         bounds = [side * force if side.size else None for side in (arrays.lo, arrays.hi)]
         try:
             result = solve_factored(

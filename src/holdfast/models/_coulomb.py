@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,8 @@ class CoulombSolution(ContactSolution):
     """Motion and forces of a contact problem with Coulomb friction.
 
     A contact is `sticking` where its friction is strictly below its limit, so `slip` tests
-    Coulomb's law: such contacts must not slide.
+    Coulomb's law: such contacts must not slide. `spread` keeps the motion but knows no limit of
+    friction: `friction_excess` of what it returns says whether the forces still respect it.
 
     Attributes:
         mu: (n,) coefficient of each contact.
@@ -65,14 +66,12 @@ class CoulombSolution(ContactSolution):
         Coulomb friction takes as much energy as the pyramid (or the cone) can: with tangential
         motion u it is ``f_t . u = -limit max_k D_k . u``.
         """
-        length = self._tangent_length
+        before = float(np.linalg.norm(self.problem.cholesky.T @ self.problem.v))
+        scale = np.where(self.was_sliding, before, self.scale) * self.scale
         motion = np.where(self.was_sliding[:, None], self._before, self.sliding)
-        before = np.linalg.norm(self.problem.cholesky.T @ self.problem.v)
-        scale = np.where(self.was_sliding, before or 1.0, self.scale)
         least = -self.friction_limit * support(motion, self._corners)
         gap = (self.friction * motion).sum(axis=1) - least
-        return float(np.abs(gap / (scale * self.scale) * np.where(length > 0, 1.0, 0.0)).max(
-            initial=0.0))  # fmt: skip
+        return float(np.abs(gap / scale).max(initial=0.0))
 
     @property
     def _before(self) -> np.ndarray:
@@ -118,14 +117,6 @@ class CoulombSolution(ContactSolution):
         else:
             A_v, A_f = -G @ inverse @ self.drag, G @ inverse
         return LinearMap(A_v, A_f, self.motion - A_v @ p.v - A_f @ p.f)
-
-    def spread(self) -> ContactSolution:
-        """The same motion with the forces spread out; see `ContactSolution.spread`.
-
-        Only the motion is kept, not the limit of friction: `friction_excess` of the result says
-        whether the forces that were spread out still respect it.
-        """
-        return replace(super().spread())
 
 
 def gauge(forces: np.ndarray, corners: int) -> np.ndarray:

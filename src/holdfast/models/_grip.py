@@ -5,10 +5,10 @@ flies past a wall would be stopped by the wall. Here contacts are released and t
 the two agree:
 
 1. solve with the tangents of the held contacts as equality rows;
-2. spread the forces (`holdfast.models._spread`): a contact that no spread-out force presses is
-   not pressed;
-3. release the contacts that carry tangential but no normal force; take back released ones that
-   are pressed and slide.
+2. spread the forces out (`holdfast.models._spread`). If tangential forces at the contacts that are
+   pressed suffice, this is the answer;
+3. else release the contacts that are not pressed, take back released ones that are pressed and
+   slide, and solve again.
 
 When the same set comes back, or after a bounded number of rounds, there is no consistent set this
 way: the paper's answer is kept and marked `consistent=False`.
@@ -21,9 +21,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from holdfast.models._spread import spread_forces
 from holdfast.solution import ContactSolution
 
-PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
 SLIDING = 1e-9  # relative sliding speed of a pressed contact that counts as slip
 
 
@@ -41,11 +41,14 @@ def grip_loaded(
     seen = {held.tobytes()}
     pivots = solution.pivots
     for rounds in range(2 * len(held) + 1):
-        spread = solution.spread()
-        release, take = _mismatch(spread, held, wants_stick)
-        if not release.any() and not take.any():
-            return replace(spread, rounds=rounds, pivots=pivots)
-        held = (held & ~release) | take
+        spread = spread_forces(solution)
+        take = wants_stick & ~held & spread.pressed & (_sliding(solution) > SLIDING)
+        if spread.tied and not take.any():
+            return replace(
+                solution, normal=spread.normal, tangent=spread.tangent,
+                bilateral=spread.bilateral, extra=spread.extra, rounds=rounds, pivots=pivots,
+            )  # fmt: skip
+        held = take | (held if spread.tied else held & spread.pressed)
         if held.tobytes() in seen:
             break
         seen.add(held.tobytes())
@@ -54,22 +57,12 @@ def grip_loaded(
     return replace(paper, consistent=False, rounds=len(seen), pivots=pivots)
 
 
-def _mismatch(
-    spread: ContactSolution, held: np.ndarray, wants_stick: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Held contacts that pull sideways without being pressed, and released ones that slip."""
-    p = spread.problem
-    tangential = np.abs(spread.tangent).max(axis=1, initial=0.0)
-    if len(p.R):
-        np.maximum.at(tangential, p.R_contact, np.abs(spread.extra))
-    largest = max(spread.normal.max(initial=0.0), tangential.max(initial=0.0))
-    pressed = spread.normal > PRESSED * largest
-    release = held & ~pressed & (tangential > PRESSED * largest)
-
-    sliding = np.zeros(p.n)
-    for rows in (p.S, p.T):
+def _sliding(solution: ContactSolution) -> np.ndarray:
+    """(n,) relative sliding speed of each contact."""
+    p = solution.problem
+    fastest = np.zeros(p.n)
+    for name, rows in (("S", p.S), ("T", p.T)):
         if len(rows):
-            speed = np.abs(rows @ spread.motion) / (spread._length(rows) * spread.scale)
-            sliding = np.maximum(sliding, speed)
-    take = wants_stick & ~held & pressed & (sliding > SLIDING)
-    return release, take
+            speed = np.abs(rows @ solution.motion) / (solution.lengths(name) * solution.scale)
+            fastest = np.maximum(fastest, speed)
+    return fastest

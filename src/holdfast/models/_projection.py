@@ -53,6 +53,7 @@ class Projection:
     loaded: np.ndarray  # rows of A that the solver ended with as equalities
     indices: Indices
     active: np.ndarray  # (k, m) independent rows that hold with equality: for the linear map
+    rank: int  # the first so many of them are equality rows
     residuals: lcp.Residuals
 
 
@@ -184,7 +185,7 @@ def _sorted(
     slipping = np.flatnonzero(np.abs(f_D) < rows.D_bound)
     return Projection(
         motion, *forces, f_A.copy(), f_D.copy(), pivots, loaded, indices,
-        np.vstack([G, rows.A[loaded], rows.D[slipping]]), residuals,
+        np.vstack([G, rows.A[loaded], rows.D[slipping]]), len(G), residuals,
     )  # fmt: skip
 
 

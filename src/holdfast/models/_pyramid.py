@@ -141,13 +141,16 @@ class PyramidLCP:
         e: vector.
         friction: the elements.
         count: number of unilateral rows, the first variables.
+        reduction: bilateral rows and free motion.
     """
 
     F: np.ndarray
     e: np.ndarray
     friction: Friction
     count: int
-    _columns: np.ndarray = field(repr=False)  # (m, a + k) whitened force rows
+    reduction: Reduction = field(repr=False)
+    _measured: np.ndarray = field(repr=False)  # (m, a + k) whitened rows
+    _columns: np.ndarray = field(repr=False)  # (m, a + k) whitened rows that the forces act along
 
     def split(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Forces of the unilateral rows, of the directions, and speeds of the elements."""
@@ -157,6 +160,17 @@ class PyramidLCP:
     def effect(self, z: np.ndarray) -> np.ndarray:
         """(m,) whitened effect of the forces, for `Reduction.motion`."""
         return self._columns @ z[: self._columns.shape[1]]
+
+    def response(self, z: np.ndarray) -> np.ndarray:
+        """(m, m) change of the whitened motion with the free one while the same z are positive."""
+        r = self.reduction
+        B = np.flatnonzero(z > 0.0)
+        forces = np.flatnonzero(self._columns.shape[1] > B)
+        free = r.eliminate(np.eye(r.problem.m))
+        e_B = np.zeros((len(B), r.problem.m))
+        e_B[forces] = self._measured[:, B[forces]].T @ free
+        z_B = np.linalg.lstsq(self.F[np.ix_(B, B)], -e_B, rcond=None)[0]
+        return free + r.eliminate(self._columns[:, B[forces]]) @ z_B[forces]
 
     def slack(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(e,) how far friction is below its limit, and that limit."""
@@ -192,4 +206,4 @@ def assemble(
     F[a + k + with_normal, fr.normal[with_normal]] = fr.mu[with_normal]
     e = np.concatenate([measured.T @ reduction.y1, fr.bound])
     e[:a] -= c_A
-    return PyramidLCP(F, e, fr, a, columns)
+    return PyramidLCP(F, e, fr, a, reduction, measured, columns)

@@ -1,20 +1,21 @@
 """Sharing contact forces out among redundant contacts.
 
-Given the net effect p of the contact forces on the momentum, the forces of least sum of squares
-with the same effect and no contact pulling:
+Contact forces are not unique where contacts are redundant: only their net effect on the momentum
+is. Out of all forces with the same effect and no contact pulling, these are chosen:
 
-    minimise  |f|^2   subject to   B' f = p,   f_n >= 0
-
-where the rows of B are the normals of the contacts that touch and the tangents of those that
-stick. Without the sign condition this is a least-squares problem; contacts that would pull are
-set to zero and the rest solved again. That settles in a few rounds, and almost always in one. If
-it does not, the problem is handed to the complementarity solver as what it is: the projection of
-the origin on a polyhedron.
+1. The normal forces of least sum of squares. They are bound only in what tangents and joints
+   cannot take over: with E the whitened normals of the contacts that touch, made orthogonal to
+   all equality rows, ``minimise 1/2 |f_n|^2 subject to E' f_n = q, f_n >= 0``. At the solution
+   ``f_n = max(0, E mu)``, so only mu is unknown, and Newton's method on that piecewise linear
+   equation settles in a few steps.
+2. The tangential forces of least ``sum |f_t|^2 / f_n``: each contact takes tangential load in
+   proportion to how hard it is pressed, and none where it is not pressed. There may be no such
+   forces: then contacts stick that nothing presses.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,60 +25,153 @@ if TYPE_CHECKING:
     from holdfast.solution import ContactSolution
 
 TOUCHING = 1e-9  # contacts that separate faster than this, relatively, cannot carry force
-EXACT = 1e-10  # relative error of the net effect
-MAX_ROUNDS = 20
+EXACT = 1e-9  # relative error of the net effect
+PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
+RANK = 1e-12  # eigenvalues of a Gram matrix below this part of the largest one are rounding
+MAX_STEPS = 30
 
 
-def spread_forces(solution: ContactSolution) -> tuple[np.ndarray, np.ndarray]:
-    """Normal (n,) and tangential (n, 2) forces, spread out; viscous drag stays where it is."""
-    p = solution.problem
-    n = p.n
-    held = solution.sticking
-    viscous = solution.tangent * ~held[:, None]
-    separation = np.abs(solution.separation) / (solution._length(p.N) * solution.scale)
-    touching = separation <= TOUCHING
-    tangents = [rows[held] for rows in (p.S, p.T) if len(rows)]
-    B = np.vstack([p.N[touching], *tangents])
-    loads = [solution.tangent[held, k] for k, rows in enumerate((p.S, p.T)) if len(rows)]
-    known = np.concatenate([solution.normal[touching], *loads])
-    f = _least_squares(B, known, int(touching.sum()))
+class Spread(NamedTuple):
+    """Forces with the same effect as those of a solution, spread out."""
 
-    normal, tangent = np.zeros(n), viscous
-    normal[touching] = f[: touching.sum()]
-    start = int(touching.sum())
-    for k, rows in enumerate((p.S, p.T)):
-        if len(rows):
-            tangent[held, k] = f[start : start + held.sum()]
-            start += int(held.sum())
-    return normal, tangent
+    normal: np.ndarray
+    tangent: np.ndarray
+    bilateral: np.ndarray
+    extra: np.ndarray
+    pressed: np.ndarray  # (n,) contacts with a normal force
+    tied: bool  # whether tangential forces act at pressed contacts only
 
 
-def _least_squares(B: np.ndarray, known: np.ndarray, normals: int) -> np.ndarray:
-    """Forces of least norm with the effect of the known ones, the first `normals` not negative."""
-    # Rows are orthonormalised once: only their span matters, and units drop out.
-    effect = B.T @ known
-    size = np.abs(B.T) @ np.abs(known)
-    scale = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
-    used = size > 0.0
-    E, q = (B * scale)[:, used].T, (effect * scale)[used]  # E f = q, each row of size one
-    allowed = np.ones(len(known), dtype=bool)
-    for _ in range(MAX_ROUNDS):
-        f = np.zeros(len(known))
-        f[allowed] = np.linalg.lstsq(E[:, allowed], q, rcond=1e-13)[0]
-        if np.abs(E @ f - q).max(initial=0.0) > EXACT:
-            break
-        pulling = np.flatnonzero(f[:normals] < 0.0)
-        if pulling.size == 0:
-            return f
-        allowed[pulling] = False
+def spread_forces(solution: ContactSolution) -> Spread:
+    """Spread the forces of a solution out; viscous drag stays where it is."""
+    p, held = solution.problem, solution.sticking
+    N, S, T, J, R = (_whitened(p.cholesky, rows) for rows in (p.N, p.S, p.T, p.J, p.R))
+    free = np.vstack([J, R[held[p.R_contact]]])
+    tangents = [rows * held[:, None] for rows in (S, T) if len(rows)]
+    loads = [solution.tangent[:, k] * held for k, rows in enumerate((S, T)) if len(rows)]
+    total = N.T @ solution.normal + J.T @ solution.bilateral + R.T @ solution.extra
+    for rows, load in zip(tangents, loads, strict=True):
+        total = total + rows.T @ load
+
+    normal = _normals(solution, N, _whitened(p.cholesky, solution.active[: solution.rank]))
+    pressed = normal > PRESSED * normal.max(initial=0.0)
+    rest = total - N.T @ normal
+    size = np.linalg.norm(total)
+    t = _tangents(tangents, free, rest, normal * pressed, size)
+    tied = t is not None
+    if t is None:
+        t = _tangents(tangents, free, rest, np.ones(p.n), size)
+    if t is None:
+        return _as_they_are(solution)
+    rest = rest - sum((rows.T @ part for rows, part in zip(tangents, t, strict=True)), start=0.0)
+    others = np.linalg.lstsq(free.T, rest, rcond=None)[0] if len(free) else np.zeros(0)
+
+    tangent = solution.tangent * ~held[:, None]
+    columns = [k for k, rows in enumerate((S, T)) if len(rows)]
+    for k, part in zip(columns, t, strict=True):
+        tangent[:, k] += part
+    extra = np.zeros(len(R))
+    extra[held[p.R_contact]] = others[len(J) :]
+    return Spread(normal, tangent, others[: len(J)], extra, pressed, tied)
+
+
+def _as_they_are(solution: ContactSolution) -> Spread:
+    """The solution's own forces: rows so nearly dependent that least squares would lose them."""
+    normal = solution.normal
+    largest = max(normal.max(initial=0.0), np.abs(solution.tangent).max(initial=0.0))
+    pressed = normal > PRESSED * largest
+    loose = solution.sticking & ~pressed
+    tied = not (np.abs(solution.tangent[loose]) > PRESSED * largest).any()
+    return Spread(normal, solution.tangent, solution.bilateral, solution.extra, pressed, bool(tied))
+
+
+def _whitened(L: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows in coordinates in which the inertia is the identity."""
+    from scipy.linalg import solve_triangular
+
+    return solve_triangular(L, rows.T, lower=True).T if rows.size else rows
+
+
+def _normals(solution: ContactSolution, N: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Normal forces of least norm with the effect of the known ones beside the rows of G."""
+    gap = np.abs(solution.separation) / (solution.lengths("N") * solution.scale)
+    touching = gap <= TOUCHING
+    E = N * touching[:, None]
+    if len(G):
+        Q = np.linalg.qr(G.T)[0]
+        E = E - (E @ Q) @ Q.T
+    q = E.T @ solution.normal
+    acting = touching.copy()
+    seen: set[bytes] = set()
+    for _ in range(MAX_STEPS):
+        mu = _least_norm(E[acting], q)
+        push = E @ mu
+        floor = PRESSED * np.abs(push).max(initial=0.0)
+        f = np.where(acting, push, 0.0)
+        miss = np.linalg.norm(E.T @ f - q)
+        if miss > EXACT * np.linalg.norm(q) or acting.tobytes() in seen:
+            return _normals_by_pivoting(E, q, touching)
+        if not (f < -floor).any() and not (push[touching & ~acting] > floor).any():
+            # where the equality rows take over everything, zero would do; keep what presses
+            return np.maximum(f, 0.0)
+        seen.add(acting.tobytes())
+        acting = touching & (push > floor)
+    return _normals_by_pivoting(E, q, touching)
+
+
+def _normals_by_pivoting(E: np.ndarray, q: np.ndarray, touching: np.ndarray) -> np.ndarray:
+    """The same as what it is, the projection of the origin on a polyhedron."""
+    rows = E[touching]
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    basis = vectors[:, values > RANK * values.max(initial=0.0)]
+    count = len(rows)
     answer = lcp.solve_factored(
-        np.vstack([E, np.eye(normals, len(known))]),
+        np.vstack([(rows @ basis).T, np.eye(count)]),
         None,
-        np.zeros(len(known)),
-        np.concatenate([-q, np.zeros(normals)]),
-        lo=np.concatenate([np.full(len(q), -np.inf), np.zeros(normals)]),
-        hi=np.full(len(q) + normals, np.inf),
+        np.zeros(count),
+        np.concatenate([-(basis.T @ q), np.zeros(count)]),
+        lo=np.concatenate([np.full(basis.shape[1], -np.inf), np.zeros(count)]),
     )
-    f = answer.motion.copy()
-    f[:normals] = np.maximum(f[:normals], 0.0)
+    f = np.zeros(len(E))
+    f[touching] = np.maximum(answer.motion, 0.0)
     return f
+
+
+def _tangents(
+    tangents: list[np.ndarray],
+    free: np.ndarray,
+    rest: np.ndarray,
+    weight: np.ndarray,
+    size: np.floating,
+) -> list[np.ndarray] | None:
+    """Tangential forces of least ``sum |f_t|^2 / weight`` that, with the free rows, give `rest`.
+
+    Args:
+        tangents: whitened rows S and T, zero where a contact does not stick.
+        free: whitened rows whose force costs nothing.
+        rest: effect to be made.
+        weight: (n,) how willingly each contact takes tangential force.
+        size: of the whole effect, to which errors are compared.
+
+    Returns:
+        None if there are none.
+    """
+    if len(free):
+        Q = np.linalg.qr(free.T)[0]
+        rest = rest - Q @ (Q.T @ rest)
+        tangents = [rows - (rows @ Q) @ Q.T for rows in tangents]
+    if not tangents or np.linalg.norm(rest) <= EXACT * size:
+        return [np.zeros(len(rows)) for rows in tangents]
+    root = np.sqrt(weight)
+    scaled = np.vstack([rows * root[:, None] for rows in tangents])
+    mu = _least_norm(scaled, rest)
+    t = [weight * (rows @ mu) for rows in tangents]
+    made = sum((rows.T @ part for rows, part in zip(tangents, t, strict=True)), start=0.0)
+    return t if np.linalg.norm(made - rest) <= EXACT * size else None
+
+
+def _least_norm(E: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Mu with ``E' E mu = q``, of least norm where E has not full rank."""
+    values, vectors = np.linalg.eigh(E.T @ E)
+    kept = values > RANK * values.max(initial=0.0)
+    return vectors[:, kept] @ ((vectors[:, kept].T @ q) / values[kept])

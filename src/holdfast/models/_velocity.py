@@ -115,7 +115,7 @@ def solution_of(
         loaded=answer.loaded,
         active=answer.active,
         drag=drag,
-        rank=len(answer.active) - len(answer.loaded),
+        rank=answer.rank,
         rank_gap=answer.indices.gap,
         rank_ambiguous=answer.indices.ambiguous,
     )

@@ -1,0 +1,165 @@
+"""The model of Drumwright and Shell: friction by maximum dissipation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from holdfast import lcp
+from holdfast.errors import InfeasibleError, SolveError, UncertifiedError
+from holdfast.models._choices import check_choice, coefficients
+from holdfast.models._coulomb import INSIDE, CoulombSolution, gauge
+from holdfast.models._dissipation import Answer, Program, corner_sides, solve_round
+from holdfast.models._pyramid import check_directions, check_friction_rows, friction
+from holdfast.models.base import ContactModel
+from holdfast.models.frictionless import Frictionless
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution
+
+
+@dataclass(frozen=True)
+class DrumwrightShell(ContactModel):
+    r"""Of all admissible impulses, those that leave the least kinetic energy.
+
+    .. math::
+
+        \min \; \tfrac12 {v^+}^T M v^+ \quad \text{subject to} \quad
+        & N v^+ \ge c_N, \quad J v^+ = c_J, \quad f_n \ge 0, \\
+        & |f_t| \le \mu f_n + h \mu_v |v_t|, \\
+        & 1^T (N v^+ - c_N) \le \kappa
+
+    (Drumwright and Shell 2010). A convex problem: it always has a solution, and its motion is
+    unique. Complementarity is not asked for. Instead a first solve without friction gives
+    :math:`\kappa`, how fast its contacts separate in sum, and friction must not make them separate
+    faster. Without that bound normal impulses would grow just to allow for more friction. As most
+    contacts that touch do not separate, :math:`\kappa` is mostly zero, and complementarity holds.
+
+    Friction opposes not the sliding velocity itself but its sum with what the bound and the
+    non-penetration rows add, so at mu -> large this is not `NoSlip`: a cube that slides is not
+    tripped, since its rear contacts must not separate.
+
+    With targets c that are not zero the energy becomes ``1/2 v+' M v+ - c_N' f_n``, whose solution
+    at mu = 0 is the frictionless one: an open gap (c_N < 0) is not a reason to brake. Rows of U are
+    unilateral without friction; rows of D (dry joint friction) dissipate within their bounds.
+
+    Attributes:
+        mu: Coulomb coefficient, one number or one per contact; None takes the problem's.
+        mu_v: viscous coefficient [N s/m]: widens the limit of friction by ``h mu_v |v_t|`` with the
+            sliding speed before the step, at every listed contact. None takes the problem's.
+        cone: "linear": the polygon of `StewartTrinkle`. "true": the round cone; a polygon around
+            it is refined where friction is found, with the cone's curvature, until it settles.
+        directions: of the polygon.
+        bound: "speed": the bound above. "impulse": the normal impulses of both solves are bounded
+            instead, ``1' f_n <= kappa``, which holds friction back where it would press contacts
+            harder, and depends on how redundant contacts share. "none": no bound.
+        solver: "qp" (daqp) or "lemke" (on the optimality conditions).
+        options: `certificate` is used.
+    """
+
+    mu: Any = None
+    mu_v: Any = 0.0
+    cone: Literal["linear", "true"] = "linear"
+    directions: int = 4
+    bound: Literal["speed", "impulse", "none"] = "speed"
+    solver: Literal["qp", "lemke"] = "qp"
+    options: lcp.Options | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("cone", self.cone, ("linear", "true"))
+        check_choice("bound", self.bound, ("speed", "impulse", "none"))
+        check_choice("solver", self.solver, ("qp", "lemke"))
+        check_directions(self.directions)
+
+    def solve(self, problem: ContactProblem, warm_start: Any = None) -> CoulombSolution:
+        """Solve one problem; see `ContactModel.solve`. `warm_start` serves the first solve."""
+        p = problem
+        mu, extra = coefficients("mu", self.mu, p), self._viscous_limit(p)
+        check_friction_rows(p, np.maximum(mu, extra), type(self).__name__)
+        program = Program(p, self.bound, _frictionless(p, warm_start))
+        certificate = (self.options or lcp.Options()).certificate
+        contacts = np.flatnonzero((mu > 0.0) | (extra > 0.0))
+        if self.cone == "linear" or len(p.T) == 0:
+            fr = friction(p, contacts, mu, self.directions, p.D_bound)
+            fr.bound[: len(contacts)] = extra[contacts]
+            answer = program.solve(corner_sides(fr), self.solver, certificate)
+        else:
+            answer = solve_round(program, contacts, mu, extra, self.solver, certificate)
+        if answer.optimum.status is not lcp.Status.SOLVED:
+            raise UncertifiedError(
+                f"{lcp.Status.UNCERTIFIED.message}: {answer.optimum.residual:.1e} > "
+                f"{certificate:.1e}; solver={'lemke' if self.solver == 'qp' else 'qp'!r} may do "
+                "better", status=answer.optimum.status, problem=p, result=answer.optimum,
+            )  # fmt: skip
+        corners = 0 if self.cone == "true" else self.directions
+        return _solution(program, answer, contacts, mu, extra, corners, certificate)
+
+    def _viscous_limit(self, problem: ContactProblem) -> np.ndarray:
+        """(n,) ``h mu_v |v_t|``."""
+        p = problem
+        mu_v = coefficients("mu_v", self.mu_v, p)
+        if not mu_v.any():
+            return np.zeros(p.n)
+        speeds = [rows @ p.v for rows in (p.S, p.T) if len(rows)]
+        return p.step * mu_v * (np.linalg.norm(speeds, axis=0) if speeds else 1.0)
+
+
+def _frictionless(problem: ContactProblem, warm_start: Any) -> ContactSolution:
+    """The first solve; its failures carry the contact problem."""
+    try:
+        return Frictionless().solve(problem, warm_start)
+    except InfeasibleError as error:
+        raise InfeasibleError(
+            str(error), status=error.status, problem=problem, certificate=error.certificate
+        ) from error
+    except SolveError as error:
+        raise SolveError(
+            str(error), status=error.status, problem=problem, result=error.result
+        ) from error
+
+
+def _solution(
+    program: Program,
+    answer: Answer,
+    contacts: np.ndarray,
+    mu: np.ndarray,
+    extra: np.ndarray,
+    corners: int,
+    certificate: float,
+) -> CoulombSolution:
+    """The forces of a program, put back in their places."""
+    p, r = program.problem, program.reduction
+    n, count = p.n, len(contacts)
+    tangent = np.zeros((n, 2))
+    tangent[contacts] = answer.forces[:count]
+    size = gauge(tangent, 2 if len(p.T) == 0 else corners)
+    limit = mu * answer.normal + extra
+    loaded = np.flatnonzero(np.concatenate([answer.normal, answer.unilateral]) > 0.0)
+    rows = np.vstack([p.J, program.A[loaded]])
+    return CoulombSolution(
+        problem=p,
+        level="velocity",
+        motion=r.motion(answer.effect),
+        normal=answer.normal.copy(),
+        tangent=tangent,
+        bilateral=r.bilateral(answer.effect),
+        extra=np.zeros(0),
+        unilateral=answer.unilateral.copy(),
+        dry=answer.forces[count:, 0].copy(),
+        sticking=size < (1.0 - INSIDE) * limit,
+        pivots=answer.optimum.pivots,
+        loaded=loaded,
+        active=rows[lcp.find_indices(p.M, rows).J_rows],
+        drag=np.zeros((p.m, p.m)),
+        rank=r.indices.rank,
+        rank_gap=r.indices.gap,
+        rank_ambiguous=r.indices.ambiguous,
+        mu=mu,
+        bound=extra,
+        viscous=np.zeros((n, 2)),
+        was_sliding=np.zeros(n, dtype=bool),
+        residual=answer.optimum.residual,
+        certificate=certificate,
+        directions=corners,
+    )
