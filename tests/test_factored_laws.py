@@ -841,3 +841,51 @@ def test_stack_of_boxes(n: int, boxes: int, ratio: float) -> None:
     structured = solve_factored(rows, blocks, p.v)
     assert max(kkt(p, structured.z, structured.motion)) <= CERTIFICATE
     assert_same_motion(p, structured.motion, result.motion)
+
+
+# --- regressions: nearly opposite rows, some of them joints -------------------------------------
+
+
+def nearly_opposite(seed: int, joints: bool) -> Problem:
+    """Rows and their opposites up to noise of 1e-12 to 1e-3; half of them joints, if wanted."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(2, 13)), int(rng.integers(1, 10))
+    N = rng.normal(size=(n, m))
+    N = np.vstack([N, -N + 10.0 ** rng.uniform(-12.0, -3.0) * rng.normal(size=N.shape)])
+    v = rng.normal(size=m)
+    lo = np.zeros(len(N))
+    if joints:
+        lo[rng.permutation(len(N))[: len(N) // 2]] = -np.inf
+    return Problem(N, inertia(rng, m), v, lo=lo)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("seed", [396, 1720, 2125])
+def test_certified_by_the_size_of_its_own_motion(seed: int) -> None:
+    p = nearly_opposite(seed, joints=True)
+    try:
+        result = solve(p)
+    except hf.errors.UncertifiedError:
+        return
+    assert max(kkt(p, result.z, result.motion)) <= CERTIFICATE
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(("seed", "joints"), [(2250, True), (1361, True), (2577, False)])
+def test_nearly_opposite_rows_do_not_cycle(seed: int, joints: bool) -> None:
+    """Rounding decides which rows are loaded: answered with a coarser rank, or refused."""
+    p = nearly_opposite(seed, joints)
+    try:
+        result = solve(p)
+    except hf.errors.SolveError as error:
+        assert error.status in (hf.lcp.Status.PIVOT_LIMIT, hf.lcp.Status.UNCERTIFIED)
+        return
+    assert result.fallback is not None
+    assert_solved(result, p)
+
+
+@pytest.mark.jit
+@pytest.mark.xfail(reason="68 pivots for n + m = 21", raises=AssertionError)
+def test_nearly_opposite_rows_take_few_pivots() -> None:
+    p = nearly_opposite(138, joints=False)
+    assert_solved(solve(p), p)

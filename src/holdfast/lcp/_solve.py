@@ -311,7 +311,7 @@ def prepare(
         beta = b[i] if b.shape[0] > 0 else 0.0
         low = lo[i] if lo.shape[0] > 0 else 0.0
         high = hi[i] if hi.shape[0] > 0 else np.inf
-        if not (d < HUGE and abs(beta) < HUGE * max(d, TINY)):
+        if not d < HUGE or not np.isfinite(beta) or (d > 0.0 and abs(beta) >= HUGE * d):
             return NOT_FINITE
         if not (low <= high and low < np.inf and high > -np.inf):
             return BAD_BOUNDS
@@ -376,8 +376,9 @@ def make_room(
         return
     kept = 0
     for r in range(count):
+        idle = cand.place[r] == FREE and cand.z[r] == 0.0
         plain = cand.lo[r] == 0.0 and cand.hi[r] == np.inf
-        if plain and cand.place[r] == FREE and cand.z[r] == 0.0:
+        if idle and (plain or cand.lo[r] == cand.hi[r]):
             chosen[cand.rows[r]] = 0.0
             continue
         if cand.place[r] != FREE:
@@ -400,7 +401,7 @@ def gather(rows: np.ndarray, bucket: np.ndarray, counters: np.ndarray, chosen: n
     count = counters[CANDIDATES]
     for k in range(bucket.shape[0]):
         i = bucket[k]
-        if i >= 0 and chosen[i] == 0.0:
+        if i >= 0 and chosen[i] == 0.0 and count < rows.shape[0]:
             chosen[i] = 1.0
             rows[count] = i
             count += 1
@@ -526,6 +527,8 @@ def advance(
         stride = np.int64(1) if n <= LOOK_AT_ALL else np.int64(THINNING)
         longest = longest_row(values, offsets, st.weight, stride, st.chunk[1])
         shortest = zero_row * longest
+        if not longest < HUGE:
+            status = NOT_FINITE
         if longest < TINY and largest_entry(values.reshape(values.size)) > 0.0:
             status = NOT_FINITE
     while status == SOLVED:
@@ -561,11 +564,13 @@ def advance(
             unsettled = True
             continue
         counters[ROUNDS] += 1
-        scale = max(scale, norm(st.y))
         stationarity, gap = finish(
             values, offsets, M, v, b, st.L, st.first, cand, st.loaded, counters, st.vectors,
-            st.g, x, scale,
+            st.g, x, scale if scale > 0.0 else norm(st.y),
         )  # fmt: skip
+        # The size of the motion as rebuilt: st.y may have wandered off while forces were huge.
+        multiply_upper(st.L, st.first, x, st.a)
+        scale = max(scale, norm(st.a))
         primal = price(
             values, offsets, b, lo, hi, st.L, st.first, st.weight, x, st.a, st.chunk[0],
             st.chunk[1], w, st.bucket, st.violation, feasibility * scale, shortest,

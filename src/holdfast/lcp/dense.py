@@ -75,6 +75,7 @@ class Found(NamedTuple):
     loaded: np.ndarray
     pivots: int
     regularization: float = 0.0
+    fallback: str | None = None
 
 
 def solve(
@@ -207,9 +208,12 @@ def _qp(problem: DenseLCP, options: Options) -> Found:
         lower = np.maximum(problem.lo / scale, -1e30)
         upper = np.minimum(problem.hi / scale, 1e30)
     x, _, flag, info = daqp.solve(H, f, rows, upper, lower, **tight)
+    if flag == -1:  # "infeasible", without a proof: principal pivoting has one, or an answer
+        return _ppm(problem, options)._replace(fallback="ppm")
     if flag != 1:
-        status = Status.INFEASIBLE if flag == -1 else Status.PIVOT_LIMIT
-        raise SolveError(f"daqp ended with exit flag {flag}", status=status, problem=problem)
+        raise SolveError(
+            f"daqp ended with exit flag {flag}", status=Status.PIVOT_LIMIT, problem=problem
+        )
     multiplier = np.asarray(info["lam"])
     if problem.plain:
         z = np.abs(multiplier) * scale
@@ -303,7 +307,7 @@ def _judged(problem: DenseLCP, found: Found, options: Options) -> LCPResult:
     data[-_solve.SCALARS :] = *worst, 0.0, found.pivots, rank, 1, 0
     certified = max(worst) <= options.certificate
     status = Status.SOLVED if certified else Status.UNCERTIFIED
-    result = LCPResult(data, n, 0, status, found.regularization)
+    result = LCPResult(data, n, 0, status, found.regularization, found.fallback)
     if not certified:
         raise UncertifiedError(
             f"{status.message}: {result.residuals.largest:.1e} > {options.certificate:.1e}",

@@ -20,7 +20,7 @@ written. Same input, same bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -36,6 +36,12 @@ _NONE = np.empty(0)
 _IDENTITY = np.empty((0, 0, 0))
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _PAUSED = _solve.PAUSED
+_LOST = (Status.PIVOT_LIMIT, Status.UNCERTIFIED)
+
+COARSER_RANKS = (1e-10, 1e-8, 1e-6)
+"""Rank tolerances to try where the default one led nowhere: rows so nearly dependent that
+rounding decides which of them are loaded. The certificate stays what it is."""
+
 _advance = _solve.advance
 _work_size = _solve.work_size
 
@@ -62,7 +68,6 @@ def solve_factored(
     *,
     lo: Any = None,
     hi: Any = None,
-    _rescaling: bool = True,
 ) -> LCPResult:
     """Solve ``w = N M^-1 N' z + N v + b`` with ``lo <= z <= hi`` complementary to w.
 
@@ -90,32 +95,57 @@ def solve_factored(
     """
     if options is None:
         options = DEFAULT
+    elif not isinstance(options, Options):
+        raise InputError("options", f"is {type(options).__name__}; expected holdfast.lcp.Options")
     v_ = _checks.as_vector("v", v)
     m = v_.shape[0]
     M_ = _blocks(M, m)
-    nb, s, _ = M_.shape
-    values, offsets = split_rows(N, m, s, ("v", v_))
-    n, width = values.shape
+    values, offsets = split_rows(N, m, M_.shape[1], ("v", v_))
+    n = values.shape[0]
     b_ = _NONE if b is None else _checks.as_vector("b", b, n, of=("N", values))
     lo_, hi_ = bounds_or_none(lo, hi, n, ("N", values))
     warm = _NO_ROWS if warm_start is None else _warm_rows(warm_start)
-    pinned = 0 if lo is None and hi is None else _count_pinned(lo_, hi_)
+    status, out = _run(values, offsets, M_, v_, b_, lo_, hi_, warm, options)
+    if status == 0:
+        return LCPResult(out, n, m)
+    arrays = Arrays(values, offsets, M_, v_, b_, lo_, hi_)
+    if status == _solve.NOT_FINITE and arrays.finite:
+        status, out = _run_rescaled(arrays, warm, options)
+        if status == 0:
+            return LCPResult(out, n, m)
+    if status in _LOST:
+        for rank in COARSER_RANKS:
+            again, better = _run(*arrays, warm, replace(options, rank=rank))
+            if again == 0:
+                return LCPResult(better, n, m, fallback=f"rank={rank:g}")
+    _fail(status, FactoredLCP(N, M, v, b, lo, hi), arrays, out, options)
+
+
+def _run(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    M: np.ndarray,
+    v: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    warm: np.ndarray,
+    options: Options,
+) -> tuple[int, np.ndarray]:
+    """Status of the kernel and what it wrote."""
+    n, width = values.shape
+    m = v.shape[0]
+    nb, s, _ = M.shape
+    pinned = _count_pinned(lo, hi) if lo.shape[0] else 0
     work = np.empty(_work_size(n, width, offsets.shape[1], m, nb, s, pinned, warm.shape[0]))
     out = np.empty(2 * n + m + min(m, n) + _solve.SCALARS)
     arguments = options.kernel_arguments
     status, fresh = _PAUSED, True
-    while status == _PAUSED:
-        status = _advance(
-            values, offsets, M_, v_, b_, lo_, hi_, warm, work, out, fresh, pinned, *arguments
-        )
+    while status == _PAUSED:  # between two calls Ctrl-C gets through
+        status = _advance(values, offsets, M, v, b, lo, hi, warm, work, out, fresh, pinned,
+                          *arguments)  # fmt: skip
         fresh = False
-    if status == 0:
-        return LCPResult(out, n, m)
-    problem = FactoredLCP(N, M, v, b, lo, hi)
-    arrays = Arrays(values, offsets, M_, v_, b_, lo_, hi_)
-    if status == _solve.NOT_FINITE and arrays.finite and _rescaling:
-        return _solve_rescaled(problem, arrays, warm_start, options)
-    _fail(status, problem, arrays, out, options)
+    return status, out
 
 
 def _blocks(M: Any, m: int) -> np.ndarray:
@@ -185,44 +215,28 @@ class Arrays(NamedTuple):
         return all(np.isfinite(array).all() for array in (self.values, self.M, self.v, self.b))
 
 
-def _solve_rescaled(
-    problem: FactoredLCP, arrays: Arrays, warm_start: Any, options: Options
-) -> LCPResult:
-    """Solve in units in which squares neither overflow nor vanish.
+def _run_rescaled(arrays: Arrays, warm: np.ndarray, options: Options) -> tuple[int, np.ndarray]:
+    """As `_run`, in units in which squares neither overflow nor vanish.
 
     Rows are multiplied by nu, the inertia by kappa and motions by alpha, powers of two, so that
     nothing is rounded: w becomes alpha nu w, and z becomes kappa alpha / nu z.
     """
-    nu, kappa = _power(arrays.values), _power(arrays.M)
-    length = nu / np.sqrt(kappa) if arrays.M.size else nu
-    alpha = min(_power(arrays.v), _power(arrays.b) / length) if arrays.b.size else _power(arrays.v)
+    values, offsets, M, v, b, lo, hi = arrays
+    n, m = len(values), len(v)
+    nu, kappa = _power(values), _power(M)
+    alpha = min(_power(v), _power(b) / (nu / np.sqrt(kappa))) if b.size else _power(v)
     force = kappa * alpha / nu
-    rows = problem.N
-    if arrays.offsets.size:
-        rows = BlockRows(
-            arrays.offsets // (width := arrays.values.shape[1] // arrays.offsets.shape[1]),
-            (arrays.values * nu).reshape(*arrays.offsets.shape, width),
-        )
-    else:
-        rows = arrays.values * nu
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        bounds = [side * force if side.size else None for side in (arrays.lo, arrays.hi)]
-        try:
-            result = solve_factored(
-                rows, arrays.M * kappa if arrays.M.size else None, arrays.v * alpha,
-                arrays.b * alpha * nu if arrays.b.size else None, warm_start, options,
-                lo=bounds[0], hi=bounds[1], _rescaling=False,
-            )  # fmt: skip
-        except InfeasibleError as error:
-            error.problem = problem
-            raise
-        n, m = len(arrays.values), len(arrays.v)
-        result._data[:n] /= force
-        result._data[n : 2 * n] /= alpha * nu
-        result._data[2 * n : 2 * n + m] /= alpha
-    if not np.isfinite(result._data[: 2 * n + m]).all():
-        raise _scale_error()
-    return result
+    with np.errstate(all="ignore"):
+        status, out = _run(
+            values * nu, offsets, M * kappa, v * alpha, b * alpha * nu, lo * force, hi * force,
+            warm, options,
+        )  # fmt: skip
+        out[:n] /= force if status != _solve.INFEASIBLE else 1.0  # a certificate has no scale
+        out[n : 2 * n] /= alpha * nu
+        out[2 * n : 2 * n + m] /= alpha
+    if status == 0 and not np.isfinite(out[: 2 * n + m]).all():
+        status = _solve.NOT_FINITE
+    return status, out
 
 
 def _power(array: np.ndarray) -> float:
@@ -255,7 +269,9 @@ def _fail(
             bad = ~((lo <= hi) & (lo < np.inf) & (hi > -np.inf))
             i = int(np.flatnonzero(bad)[0])
             raise InputError(
-                "lo", f"is {lo[i]} at [{i}] while hi is {hi[i]}; expected lo <= hi, lo < inf < hi"
+                "lo",
+                f"is {lo[i]} at [{i}] while hi is {hi[i]}; expected lo <= hi, lo below inf and hi "
+                "above -inf",
             )
         raise _scale_error()
     result = LCPResult(out, n, m, Status(status))
@@ -263,7 +279,7 @@ def _fail(
         u = out[:n].copy()
         rows = np.flatnonzero(u)
         raise InfeasibleError(
-            f"infeasible: rows {_listed(rows)} contradict each other "
+            f"infeasible: {_listed(rows)} "
             f"(weighted sum of their w is {_farkas_value(u, b):.3g} < 0 whatever the motion); "
             "see .certificate",
             status=Status.INFEASIBLE,
@@ -300,5 +316,8 @@ def _farkas_value(u: np.ndarray, b: np.ndarray) -> float:
 
 
 def _listed(rows: np.ndarray, most: int = 8) -> str:
+    if rows.size == 1:
+        return f"row {rows[0]} cannot hold"
     text = ", ".join(str(i) for i in rows[:most])
-    return text + (f", ... ({rows.size} in all)" if rows.size > most else "")
+    more = f", ... ({rows.size} in all)" if rows.size > most else ""
+    return f"rows {text}{more} contradict each other"

@@ -50,7 +50,9 @@ class LCPResult:
         loaded: (rank,) the loaded rows; a warm start for the next, similar problem.
         rounds: passes over all rows.
         regularization: Tikhonov eps that Lemke's method needed; 0.0 for the problem as given.
-        fallback: name of the method that gave the answer if it is not the one asked for.
+        fallback: what had to be done differently to get a certified answer ("rank=1e-10": rows so
+            nearly dependent that a coarser rank tolerance was needed; "ppm": another method);
+            None if nothing.
     """
 
     __slots__ = ("_data", "_m", "_n", "fallback", "regularization", "status")

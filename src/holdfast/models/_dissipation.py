@@ -27,6 +27,7 @@ from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
 OUTLINE = 8  # sides of the polygon around the cone
+NEAR=1e-6
 MAX_ROUNDS = 40  # of programs; about 5 are usual
 TINY = 1e-12  # forces below this part of the largest have no direction
 
@@ -79,8 +80,10 @@ class Program:
         speeds = np.maximum(first.separation, 0.0)
         self.kappa = float(speeds.sum() if bound == "speed" else first.normal.sum())
 
-    def solve(self, sides: Sides, solver: str, certificate: float) -> Answer:
-        """Minimise over the given polygons."""
+    def solve(
+        self, sides: Sides, solver: str, certificate: float, near: np.ndarray | None = None
+    ) -> Answer:
+        """Minimise over the given polygons; with `near`, stay near those forces."""
         fr, r = sides.friction, self.reduction
         a, n = len(self.A), self.problem.n
         B = r.whitened(np.vstack([self.A, fr.rows]))
@@ -90,6 +93,9 @@ class Program:
         q[:a] -= self.c_A
         G, g = self._inequalities(H, q, sides)
         H[a:, a:] += sides.curvature
+        if near is not None:
+            weight = NEAR * np.diagonal(H)
+            H, q = H + np.diag(weight), q - weight * near
         best = minimise(H, q, G, g, self.scale, solver, certificate)
         forces, beta = best.x[:a], best.x[a:]
         limit = fr.bound + fr.mu * np.where(fr.normal >= 0, forces[fr.normal], 0.0)
@@ -130,11 +136,14 @@ def solve_round(
     outline = _outline(fr, len(contacts))
     tangents = [program.reduction.whitened(rows[contacts]).T for rows in (p.S, p.T)]
     sides, pivots = outline, 0
+    near = None
     for _ in range(MAX_ROUNDS):
-        answer = program.solve(sides, solver, certificate)
+        answer = program.solve(sides, solver, certificate, near)
         pivots += answer.optimum.pivots
         gradient = np.column_stack([rows @ answer.opposed for rows in tangents])
         residual = max(answer.optimum.residual, _miss(answer, gradient, program.scale))
+        if near is not None: residual=max(residual, NEAR*np.abs((answer.optimum.x-near)).max()/program.scale)
+        near=answer.optimum.x
         if not np.isfinite(residual) or residual <= certificate:
             break
         sides = _turned(outline, answer, gradient)

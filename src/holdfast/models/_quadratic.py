@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast import lcp
+from holdfast.lcp.lemke import lemke
 
 PROXIMAL = (1e-2, 1e-4, 1.0)  # weight of daqp's proximal term; H is scaled to unit diagonal
 TIGHT = {"primal_tol": 1e-12, "dual_tol": 1e-12, "eta_prox": 1e-13}

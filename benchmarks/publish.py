@@ -1,0 +1,86 @@
+"""Copy the tables of the last benchmark run into README.md and docs/: numbers are never typed.
+
+    python benchmarks/publish.py [RESULTS]
+
+RESULTS is the folder that `run.py` wrote, benchmarks/results by default. In README.md the text
+between ``<!-- generated: bench -->`` and ``<!-- end -->`` is replaced. docs/benchmarks.rst and the
+plots in docs/_generated are written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAD = """Benchmarks
+==========
+
+holdfast against other solvers, in one run on one machine: see ``benchmarks/README.md`` for what
+is measured and how. This page is written by ``benchmarks/publish.py``."""
+BEGIN, END = "<!-- generated: bench -->", "<!-- end -->"
+
+
+def main() -> None:
+    results = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "benchmarks" / "results"
+    data = json.loads((results / "results.json").read_text())
+    tables = [table(results, name) for name in ("speed_families", "linearity", "robustness")]
+    source = f"*{origin(data)}*"
+    text = "\n\n".join([source, *(table for table in tables if table)])
+    readme = ROOT / "README.md"
+    before, rest = readme.read_text().split(BEGIN)
+    after = rest.split(END, 1)[1]
+    readme.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+
+    generated = ROOT / "docs" / "_generated"
+    generated.mkdir(exist_ok=True)
+    plots = sorted(results.glob("*.png"))
+    for plot in plots:
+        shutil.copy(plot, generated / plot.name)
+    page = [
+        HEAD,
+        origin(data),
+        *(to_rst(file.read_text()) for file in sorted(results.glob("*.md"))),
+    ]
+    page += [f".. image:: _generated/{plot.name}" for plot in plots]
+    (ROOT / "docs" / "benchmarks.rst").write_text("\n\n".join(page) + "\n")
+
+
+def to_rst(markdown: str) -> str:
+    """Markdown of the tables that `run.py` writes, as reStructuredText."""
+    lines: list[str] = []
+    rows: list[list[str]] = []
+    for line in [*markdown.splitlines(), ""]:
+        if line.startswith("|"):
+            cells = [cell.strip().replace("`", "``") for cell in line.strip("|").split("|")]
+            if not all(set(cell) <= set("-: ") for cell in cells):
+                rows.append(cells)
+            continue
+        if rows:
+            lines += ["", ".. list-table::", "   :header-rows: 1", ""]
+            for row in rows:
+                lines += [f"   {'*' if k == 0 else ' '} - {cell}" for k, cell in enumerate(row)]
+            lines.append("")
+            rows = []
+        lines.append(line)
+    return "\n".join(lines).strip()
+
+
+def table(results: Path, name: str) -> str:
+    """One Markdown table, empty if that section was not run."""
+    file = results / f"{name}.md"
+    return file.read_text().strip() if file.exists() else ""
+
+
+def origin(data: dict) -> str:
+    """Where the numbers come from, in a line."""
+    machine = data.get("machine", {})
+    versions = data.get("versions", {})
+    what = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    return f"Measured with `make bench` on {machine.get('processor', 'this machine')} ({what})."
+
+
+if __name__ == "__main__":
+    main()
