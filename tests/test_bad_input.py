@@ -337,7 +337,8 @@ CONTRADICTIONS = {
 
 
 def assert_infeasible(p: Problem) -> InfeasibleError:
-    with pytest.raises(InfeasibleError, match=r"^infeasible: rows? .* (contradict|cannot hold)") as caught:
+    message = r"^infeasible: rows? .* (contradict|cannot hold)"
+    with pytest.raises(InfeasibleError, match=message) as caught:
         solve_factored(**p.arguments)
     error = caught.value
     assert error.certificate.shape == (len(p.N),)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 import holdfast as hf
-from holdfast.lcp import BlockRows, LCPResult, _solve, solve_factored
+from holdfast.lcp import BlockRows, LCPResult, _state, solve_factored
 from reference import (
     Problem,
     block_diagonal,
@@ -251,7 +251,7 @@ pile = body_problems(min_bodies=9, max_bodies=12, max_rows=60, sizes=(6, 7))
 @pytest.mark.jit
 @given(pile)
 def test_a_pile_of_bodies(drawn: Any) -> None:
-    assert len(drawn[0].v) > _solve.DENSE
+    assert len(drawn[0].v) > _state.DENSE
     assert_one_problem(*drawn)
 
 
@@ -662,8 +662,8 @@ def assert_loaded_rows_tell_all(p: Problem, result: LCPResult) -> None:
 # Just below and above the number of rows that are all taken at once, and up to so many that the
 # first looks are at a few of them only.
 SIZES = [
-    (_solve.ALL_ROWS * 8, 8),
-    (_solve.ALL_ROWS * 8 + 1, 8),
+    (_state.ALL_ROWS * 8, 8),
+    (_state.ALL_ROWS * 8 + 1, 8),
     (3000, 6),
     (20000, 12),
     (5000, 60),
@@ -705,7 +705,7 @@ def test_so_many_rounds_that_candidates_are_dropped() -> None:
     result = solve(p)
     assert_loaded_rows_tell_all(p, result)
     # more than the list holds, if every bucket brings one
-    assert result.rounds * _solve.BUCKETS > 60 + 8 * _solve.BUCKETS
+    assert result.rounds * _state.BUCKETS > 60 + 8 * _state.BUCKETS
 
 
 @pytest.mark.jit

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.lcp import BlockRows, _solve, solve, solve_factored
+from holdfast.lcp import BlockRows, _solve, _state, solve, solve_factored
 
 HERE = Path(__file__).parent
 
@@ -92,12 +92,12 @@ def drop_candidates() -> np.ndarray:
     make_room = _solve.make_room
 
     def counting(*arguments: Any) -> None:
-        (counters,) = (a for a in arguments if getattr(a, "shape", ()) == (_solve.COUNTERS,))
-        before = counters[_solve.CANDIDATES]
+        (counters,) = (a for a in arguments if getattr(a, "shape", ()) == (_state.COUNTERS,))
+        before = counters[_state.CANDIDATES]
         make_room(*arguments)
-        drops[0] += counters[_solve.CANDIDATES] < before
+        drops[0] += counters[_state.CANDIDATES] < before
 
-    _solve.make_room, _solve.BUCKETS = counting, 3
+    _solve.make_room, _state.BUCKETS = counting, 3
     return np.append(solve_factored(**cone(1000, 12, 3)).motion, drops[0])
 
 
