@@ -107,7 +107,7 @@ print("acceleration:", show(now.acceleration[0]), "expected:", show(expected), "
 print("normal force:", show(now.spread().normal_force), "N")
 
 section("mixed")
-laws = [hf.stick(), hf.Law("viscous", mu_v), hf.frictionless(), hf.frictionless()]
+laws = [hf.stick(), hf.viscous(mu_v), hf.frictionless(), hf.frictionless()]
 mixed = hf.Mixed(laws).solve(problem)
 print("corners, along S:", show(S @ mixed.velocity), "m/s")
 print("corners, along T:", show(T @ mixed.velocity), "m/s")

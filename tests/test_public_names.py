@@ -111,3 +111,8 @@ def test_import_brings_in_only_what_it_needs() -> None:
     loaded = set(done.stdout.split())
     assert "holdfast" in loaded
     assert loaded.isdisjoint({"scipy", "matplotlib", "mujoco", "daqp", "hypothesis", "pytest"})
+
+
+def test_laws_are_functions_not_the_modules_of_the_same_name() -> None:
+    assert holdfast.viscous(0.5).mu_v == 0.5
+    assert (holdfast.stick().kind, holdfast.frictionless().kind) == ("stick", "frictionless")

@@ -23,17 +23,8 @@ from holdfast.errors import (
     UncertifiedError,
 )
 from holdfast.lcp import find_indices
-from holdfast.models import (
-    ContactModel,
-    Frictionless,
-    Law,
-    Mixed,
-    NoSlip,
-    Viscous,
-    frictionless,
-    stick,
-    viscous,
-)
+from holdfast.models import ContactModel, Frictionless, Law, Mixed, NoSlip, Viscous
+from holdfast.models.laws import frictionless, stick, viscous
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 

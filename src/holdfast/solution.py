@@ -218,7 +218,7 @@ class ContactSolution:
         return total
 
     def momentum_residual(self) -> float:
-        """|M (v+ - v) - h f - all row impulses| in the metric of M^-1, relative."""
+        """Size of ``M (v+ - v) - h f - (impulses of all rows)`` in the metric of M^-1, relative."""
         from scipy.linalg import solve_triangular
 
         p = self.problem
@@ -249,7 +249,7 @@ class ContactSolution:
     # --- forces ----------------------------------------------------------------------------------
 
     def required_friction(self) -> np.ndarray:
-        """(n,) the Coulomb coefficient that each contact would need, |f_t| / f_n.
+        """(n,) the Coulomb coefficient that each contact would need, ``|f_t| / f_n``.
 
         Zero where there is no tangential force, inf where there is one without a normal force.
         """

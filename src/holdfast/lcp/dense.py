@@ -52,7 +52,7 @@ class DenseLCP:
 
     @cached_property
     def row_floor(self) -> np.ndarray:
-        """(n,) size below which a row of w is rounding: the largest |e| in the units of that row.
+        """(n,) size below which a row of w is rounding: the largest ``|e|`` in that row's units.
 
         Rows of a frictional contact that carries nothing consist of rounding alone, and cannot be
         measured by their own terms. Units come from equilibrating F.

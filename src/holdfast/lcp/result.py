@@ -13,9 +13,9 @@ class Residuals(NamedTuple):
     """How far an answer is from satisfying the problem, relative to the problem's own scale.
 
     Every residual is computed from the original data in twice the working precision, none from
-    the solver's own factors. Row i is measured by its length d_i in the metric of M^-1 (by the
-    square root of F_ii for a dense LCP), and the motion by the larger of the free motion and the
-    motion after contact, sigma, in the metric of M.
+    the solver's own factors. Row i is measured by its length d_i in the metric of M^-1, and the
+    motion by the larger of the free motion and the motion after contact, sigma, in the metric of
+    M. For a dense LCP d_i sigma stands for ``|F_i| |z| + |e_i|``.
     """
 
     primal: float
@@ -23,11 +23,11 @@ class Residuals(NamedTuple):
     dual: float
     """Largest excess of z_i over its bounds, times d_i / sigma."""
     complementarity: float
-    """Largest |w_i| / (d_i sigma) where z_i is strictly within its bounds."""
+    """Largest ``|w_i| / (d_i sigma)`` where z_i is strictly within its bounds."""
     stationarity: float
-    """|M (x - v) - N' z| in the metric of M^-1, over sigma or |N' z| if larger. Where forces are
-    so large that they cancel, 1e-14 of the sum of |z_i| d_i is the rounding of z itself and is
-    not counted."""
+    """``|M (x - v) - N' z|`` in the metric of M^-1, over sigma or ``|N' z|`` if larger. Where forces
+    are so large that they cancel, 1e-14 of the sum of ``|z_i| d_i`` is the rounding of z itself
+    and is not counted."""
 
     @property
     def largest(self) -> float:

@@ -2,18 +2,9 @@
 
 from holdfast.models.base import ContactModel
 from holdfast.models.frictionless import Frictionless
-from holdfast.models.mixed import Law, Mixed, frictionless, stick, viscous
+from holdfast.models.laws import Law
+from holdfast.models.mixed import Mixed
 from holdfast.models.no_slip import NoSlip
 from holdfast.models.viscous import Viscous
 
-__all__ = [
-    "ContactModel",
-    "Frictionless",
-    "Law",
-    "Mixed",
-    "NoSlip",
-    "Viscous",
-    "frictionless",
-    "stick",
-    "viscous",
-]
+__all__ = ["ContactModel", "Frictionless", "Law", "Mixed", "NoSlip", "Viscous"]

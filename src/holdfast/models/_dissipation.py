@@ -146,7 +146,7 @@ def solve_round(
         near=answer.optimum.x
         if not np.isfinite(residual) or residual <= certificate:
             break
-        sides = _turned(outline, answer, gradient)
+        sides = _turned(sides, answer, gradient, program.scale)
     status = Status.SOLVED if residual <= certificate else Status.UNCERTIFIED
     optimum = answer.optimum._replace(pivots=pivots, residual=residual, status=status)
     return answer._replace(optimum=optimum)
@@ -167,25 +167,29 @@ def _outline(fr: Friction, count: int) -> Sides:
     )  # fmt: skip
 
 
-def _turned(outline: Sides, answer: Answer, gradient: np.ndarray) -> Sides:
+def _turned(sides: Sides, answer: Answer, gradient: np.ndarray, scale: float) -> Sides:
     """The outline with a side across each friction force found, and the cone's curvature."""
-    fr = outline.friction
-    curvature = np.zeros_like(outline.curvature)
-    rows, element = [outline.rows], [outline.element]
+    fr = sides.friction
+    curvature = np.zeros_like(sides.curvature)
+    rows, element = [sides.rows], [sides.element]
     floor = TINY * answer.limit.max(initial=0.0)
     for i, g in enumerate(gradient):
-        size = np.linalg.norm(answer.forces[i])
-        if answer.limit[i] <= floor or size <= TINY * answer.limit[i]:
-            continue
-        u = answer.forces[i] / size
         own = np.flatnonzero(fr.element == i)
-        side = np.zeros(len(fr.rows))
-        side[own] = fr.spans[own] @ u
-        across = fr.spans[own] @ np.array([-u[1], u[0]])
-        weight = np.linalg.norm(g) / answer.limit[i]
-        curvature[np.ix_(own, own)] = weight * np.outer(across, across)
-        rows.append(side[None])
-        element.append(np.array([i]))
+        size, speed = np.linalg.norm(answer.forces[i]), np.linalg.norm(g)
+        directions = []
+        if answer.limit[i] > floor and size > 0.9 * answer.limit[i]:
+            u = answer.forces[i] / size
+            directions.append(u)
+            across = fr.spans[own] @ np.array([-u[1], u[0]])
+            weight = speed / answer.limit[i]
+            curvature[np.ix_(own, own)] = weight * np.outer(across, across)
+        if speed > 1e-9 * scale:
+            directions.append(-g / speed)
+        for u in directions:
+            side = np.zeros(len(fr.rows))
+            side[own] = fr.spans[own] @ u
+            rows.append(side[None])
+            element.append(np.array([i]))
     return Sides(fr, np.vstack(rows), np.concatenate(element), curvature)
 
 

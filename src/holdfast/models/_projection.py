@@ -182,10 +182,10 @@ def _sorted(
         force[kept] = f_G[start : start + len(kept)]
         start += len(kept)
     loaded = np.flatnonzero(f_A > 0.0)
-    slipping = np.flatnonzero(np.abs(f_D) < rows.D_bound)
+    stuck = np.flatnonzero(np.abs(f_D) < rows.D_bound)
     return Projection(
         motion, *forces, f_A.copy(), f_D.copy(), pivots, loaded, indices,
-        np.vstack([G, rows.A[loaded], rows.D[slipping]]), len(G), residuals,
+        np.vstack([G, rows.A[loaded], rows.D[stuck]]), len(G), residuals,
     )  # fmt: skip
 
 

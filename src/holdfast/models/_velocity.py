@@ -10,11 +10,14 @@ definite and is stable for any h, where explicit drag needs h mu / mass < 2.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from holdfast import lcp
+from holdfast.errors import InfeasibleError, SolveError
 from holdfast.models._projection import RANK_TOL, Projection, Rows, project
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
@@ -60,10 +63,34 @@ def solve_velocity(
     )
     if solver != "ppm":
         M = p.inertia + (p.step * drag if drag.any() else 0.0)
-    answer = project(
-        M, v_free, rows, solver=solver, options=options, rank_tol=rank_tol, warm_start=warm_start
-    )
+    with errors_about(problem):
+        answer = project(
+            M, v_free, rows, solver=solver, options=options, rank_tol=rank_tol,
+            warm_start=warm_start,
+        )  # fmt: skip
     return solution_of(problem, answer, "velocity", sticking, drag, drag_forces(p, mu_v, answer))
+
+
+@contextmanager
+def errors_about(problem: ContactProblem) -> Iterator[None]:
+    """Make errors of the solver speak of contacts, and carry the contact problem."""
+    try:
+        yield
+    except InfeasibleError as error:
+        count = problem.n + len(problem.U)
+        end = len(error.certificate) - len(problem.D)
+        weights = error.certificate[end - count : end]
+        contacts = np.flatnonzero(weights)
+        raise InfeasibleError(
+            f"infeasible: no motion satisfies contacts {contacts.tolist()} at once (numbers from "
+            f"{problem.n} on are rows of U); see .certificate, their weights",
+            status=error.status,
+            problem=problem,
+            certificate=weights,
+        ) from error
+    except SolveError as error:
+        error.problem = problem
+        raise
 
 
 def drag_matrix(problem: ContactProblem, mu_v: np.ndarray) -> np.ndarray:

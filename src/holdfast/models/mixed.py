@@ -15,33 +15,9 @@ from holdfast.models._grip import grip_loaded
 from holdfast.models._projection import RANK_TOL
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
+from holdfast.models.laws import Law
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
-
-
-@dataclass(frozen=True)
-class Law:
-    """What a contact does along its tangents; made by `stick`, `viscous` and `frictionless`."""
-
-    kind: Literal["stick", "viscous", "frictionless"]
-    mu_v: float = 0.0
-
-
-def stick() -> Law:
-    """The contact does not slip."""
-    return Law("stick")
-
-
-def viscous(mu_v: float) -> Law:
-    """The contact drags with mu_v [N s/m]."""
-    if not (np.isfinite(mu_v) and mu_v >= 0):
-        raise InputError("mu_v", f"is {mu_v}; it must be finite and not negative")
-    return Law("viscous", float(mu_v))
-
-
-def frictionless() -> Law:
-    """The contact slides freely."""
-    return Law("frictionless")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ class NoSlip(ContactModel):
         grip: "all" is the paper's model to the letter: every listed contact sticks, also one that
             separates or grazes. "loaded" (default): tangential force only where a contact is
             pressed, the limit of infinite Coulomb friction; see `ContactSolution.consistent`.
-        solver: "ppm" (Algorithm 1, mended), "qp" (daqp) or "lemke".
+            Forces are then spread out as by `ContactSolution.spread`.
+        solver: "ppm" (Algorithm 1, mended), "qp" (daqp) or "lemke"; a warm start helps "ppm".
         rank_tol: of Find-Indices.
         options: tolerances of the solver.
     """

@@ -10,7 +10,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.models._choices import check_choice, coefficients
 from holdfast.models._projection import RANK_TOL, Rows, project
-from holdfast.models._velocity import drag_matrix, solution_of, solve_velocity
+from holdfast.models._velocity import drag_matrix, errors_about, solution_of, solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
@@ -82,10 +82,11 @@ class Viscous(ContactModel):
             D=p.D, D_bound=bound,
         )  # fmt: skip
         M = p.M if self.solver == "ppm" else p.inertia
-        answer = project(
-            M, free, rows, solver=self.solver, options=self.options, rank_tol=RANK_TOL,
-            warm_start=warm_start,
-        )  # fmt: skip
+        with errors_about(problem):
+            answer = project(
+                M, free, rows, solver=self.solver, options=self.options, rank_tol=RANK_TOL,
+                warm_start=warm_start,
+            )  # fmt: skip
         tangent = np.zeros((p.n, 2))
         for k, tangents in enumerate((p.S, p.T)):
             if len(tangents):
