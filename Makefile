@@ -41,6 +41,8 @@ docs: $(VENV)/stamp-docs  ## HTML pages in docs/_build/html; warnings are errors
 
 bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/grasp.py
+	@$(BIN)/python benchmarks/publish.py
 
 clean:  ## remove the environment, caches and everything built
 	@rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .hypothesis .benchmarks

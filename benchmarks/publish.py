@@ -26,7 +26,8 @@ BEGIN, END = "<!-- generated: bench -->", "<!-- end -->"
 def main() -> None:
     results = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "benchmarks" / "results"
     data = json.loads((results / "results.json").read_text())
-    tables = [table(results, name) for name in ("speed_families", "linearity", "robustness")]
+    tables = [table(results, name) for name in ("speed_families", "robustness", "grasp")]
+    tables += [words(results, name) for name in ("linearity", "warm")]
     source = f"*{origin(data)}*"
     text = "\n\n".join([source, *(table for table in tables if table)])
     readme = ROOT / "README.md"
@@ -72,6 +73,12 @@ def table(results: Path, name: str) -> str:
     """One Markdown table, empty if that section was not run."""
     file = results / f"{name}.md"
     return file.read_text().strip() if file.exists() else ""
+
+
+def words(results: Path, name: str) -> str:
+    """What stands around a table: its title and conclusions. The table itself is in the docs."""
+    lines = table(results, name).splitlines()
+    return "\n".join(line for line in lines if line and not line.startswith("|"))
 
 
 def origin(data: dict) -> str:

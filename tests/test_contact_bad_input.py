@@ -22,8 +22,8 @@ from holdfast import (
     Viscous,
     frictionless,
     stick,
+    viscous,
 )
-from holdfast.models.mixed import viscous
 
 GOOD: dict[str, Any] = {
     "M": np.diag([2.0, 3.0, 4.0]),
@@ -260,7 +260,8 @@ def test_file_with_an_unknown_array(tmp_path: Path) -> None:
 @pytest.mark.parametrize("solver", ["ppm", "qp", "lemke"])
 def test_inconsistent_bilateral_targets(solver: str) -> None:
     J = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [2.0, 1.0, 0.0]])
-    problem = ContactProblem(**GOOD | {"J": J, "c_J": [1.0, 2.0, 3.0], "Jdot_v": np.zeros(3)})
+    floor = {"N": [[0.0, 0.0, 1.0]], "S": [[0.0, 0.0, 0.0]], "h": 0.01}
+    problem = ContactProblem(M=GOOD["M"], v=GOOD["v"], J=J, c_J=[1.0, 2.0, 3.0], **floor)
     message = "row 2 contradicts the rows before it: it depends on them, but they give 4 where"
     for model in (NoSlip(solver=solver), Frictionless(solver=solver), Viscous(solver=solver)):
         with pytest.raises(InputError, match=rf"^J: {re.escape(message)}.*c_J is 3$"):

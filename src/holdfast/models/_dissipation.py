@@ -146,7 +146,7 @@ def solve_round(
         near=answer.optimum.x
         if not np.isfinite(residual) or residual <= certificate:
             break
-        sides = _turned(sides, answer, gradient, program.scale)
+        sides = _turned(outline, answer, gradient, program.scale)
     status = Status.SOLVED if residual <= certificate else Status.UNCERTIFIED
     optimum = answer.optimum._replace(pivots=pivots, residual=residual, status=status)
     return answer._replace(optimum=optimum)
@@ -172,24 +172,23 @@ def _turned(sides: Sides, answer: Answer, gradient: np.ndarray, scale: float) ->
     fr = sides.friction
     curvature = np.zeros_like(sides.curvature)
     rows, element = [sides.rows], [sides.element]
-    floor = TINY * answer.limit.max(initial=0.0)
+    floor = 1e-9 * answer.limit.max(initial=0.0)
     for i, g in enumerate(gradient):
         own = np.flatnonzero(fr.element == i)
         size, speed = np.linalg.norm(answer.forces[i]), np.linalg.norm(g)
-        directions = []
-        if answer.limit[i] > floor and size > 0.9 * answer.limit[i]:
+        if answer.limit[i] > floor and size > 1e-3 * answer.limit[i]:
             u = answer.forces[i] / size
-            directions.append(u)
             across = fr.spans[own] @ np.array([-u[1], u[0]])
             weight = speed / answer.limit[i]
             curvature[np.ix_(own, own)] = weight * np.outer(across, across)
-        if speed > 1e-9 * scale:
-            directions.append(-g / speed)
-        for u in directions:
-            side = np.zeros(len(fr.rows))
-            side[own] = fr.spans[own] @ u
-            rows.append(side[None])
-            element.append(np.array([i]))
+        elif speed > 1e-9 * scale:
+            u = -g / speed
+        else:
+            continue
+        side = np.zeros(len(fr.rows))
+        side[own] = fr.spans[own] @ u
+        rows.append(side[None])
+        element.append(np.array([i]))
     return Sides(fr, np.vstack(rows), np.concatenate(element), curvature)
 
 
