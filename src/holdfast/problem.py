@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,8 @@ class ContactProblem:
         if M.ndim not in (2, 3) or M.shape[-1] != M.shape[-2]:
             raise InputError("M", f"has shape {M.shape}; expected (m, m) or blocks (nb, s, s)")
         m = blocks.shape[0] * blocks.shape[1]
+        if self.v is None:
+            raise InputError("v", f"is missing; expected the velocity, {m} entries")
         set_("M", M)
         set_("v", _vector("v", self.v, m, ("M", M)))
         set_("f", _vector("f", self.f, m, ("M", M)))
@@ -135,9 +138,9 @@ class ContactProblem:
         for name in ("mu", "mu_v"):
             value = getattr(self, name)
             if value is not None:
-                value = np.broadcast_to(np.asarray(value, dtype=float), (n,)).copy() if (
-                    np.ndim(value) == 0
-                ) else _vector(name, value, n, ("N", self.N))  # fmt: skip
+                if np.ndim(value) == 0:
+                    value = np.full(n, _checks.as_array(name, value))
+                value = _vector(name, value, n, ("N", self.N))
                 self._set(name, value)
                 _check_nonnegative(name, value)
         _check_nonnegative("D_bound", self.D_bound)
@@ -155,6 +158,8 @@ class ContactProblem:
         self._set("R_contact", contact.astype(np.int64))
         if self.bodies is not None:
             bodies = np.array(self.bodies)
+            if bodies.size == 0:
+                bodies = np.zeros((0, 2), dtype=np.int64)
             if bodies.shape != (n, 2) or (n and bodies.dtype.kind not in "iu"):
                 raise InputError(
                     "bodies",
@@ -168,8 +173,8 @@ class ContactProblem:
             if np.any(self.f):
                 raise InputError("h", "is missing while f is given; the step length turns f into "
                                       "an impulse")  # fmt: skip
-        elif not (np.isfinite(self.h) and self.h > 0):
-            raise InputError("h", f"is {self.h}; the step length must be positive and finite")
+        elif not isinstance(self.h, (int, float, np.number)) or not (0 < self.h < np.inf):
+            raise InputError("h", f"is {self.h!r}; the step length must be positive and finite")
         else:
             self._set("h", float(self.h))
 
@@ -203,25 +208,25 @@ class ContactProblem:
         nb, s, _ = self.M.shape
         dense = np.zeros((nb, s, nb, s))
         dense[np.arange(nb), :, np.arange(nb), :] = self.M
-        return dense.reshape(nb * s, nb * s)
+        return _frozen(dense.reshape(nb * s, nb * s))
 
     @cached_property
     def impulse(self) -> np.ndarray:
         """Momentum that a free step would end with, ``M v + h f``."""
         forced = self.f * self.h if self.h is not None else 0.0
-        return self.inertia @ self.v + forced
+        return _frozen(self.inertia @ self.v + forced)
 
     @cached_property
     def free_velocity(self) -> np.ndarray:
         """Velocity that a free step would end with, ``v + h M^-1 f``."""
         if not np.any(self.f):
-            return np.array(self.v)
-        return self.v + self.step * self.solve(self.f)
+            return self.v
+        return _frozen(self.v + self.step * self.solve(self.f))
 
     @cached_property
     def cholesky(self) -> np.ndarray:
         """Lower Cholesky factor of the dense inertia."""
-        return np.linalg.cholesky(self.inertia) if self.m else np.zeros((0, 0))
+        return _frozen(np.linalg.cholesky(self.inertia) if self.m else np.zeros((0, 0)))
 
     @cached_property
     def lengths(self) -> dict[str, np.ndarray]:
@@ -260,8 +265,11 @@ class ContactProblem:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ContactProblem:
         """Read what `save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            return cls.from_mapping(file, name=str(path))
+        file = Path(path)
+        if not file.exists() and file.with_name(file.name + ".npz").exists():
+            file = file.with_name(file.name + ".npz")  # `save` adds the ending where it is missing
+        with np.load(file, allow_pickle=False) as arrays:
+            return cls.from_mapping(arrays, name=str(path))
 
     @classmethod
     def from_mapping(cls, arrays: Mapping[str, Any], name: str = "mapping") -> ContactProblem:
@@ -299,6 +307,11 @@ def _matrix(name: str, value: Any, m: int, M: np.ndarray) -> np.ndarray:
     if value is None:
         return np.zeros((0, m))
     return np.array(_checks.as_matrix(name, value, cols=m, of=("M", M)))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
 
 
 def _check_nonnegative(name: str, value: np.ndarray) -> None:

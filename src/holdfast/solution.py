@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -13,6 +13,7 @@ from holdfast.problem import ContactProblem
 
 Level = Literal["velocity", "acceleration"]
 
+DEPENDENT = 1e-10  # singular values of active rows below this part of the largest are rounding
 NO_FORCE = 1e-12  # forces below this part of the largest one are rounding
 
 
@@ -44,8 +45,8 @@ class ContactSolution:
     `acceleration`, `normal_force`, `tangent_force`, `bilateral_force`.
 
     Residuals are relative. A row i is measured by its length d_i in the metric of M^-1, a motion
-    by the larger sigma of the free motion and the answer in the metric of M: a relative speed is
-    ``|speed| / (d_i sigma)``, a relative impulse ``|impulse| d_i / sigma``. They hold with no
+    by `scale`, the largest of the motions involved in the metric of M: a relative speed is
+    ``|speed| / (d_i scale)``, a relative impulse ``|impulse| d_i / scale``. They hold with no
     contacts, too.
 
     Attributes:
@@ -62,6 +63,7 @@ class ContactSolution:
         status: how the solver ended.
         pivots: of the solver, over all rounds.
         loaded: contacts (and, from n on, rows of U) that the solver ended with as equalities.
+        bilateral_rows: rows of J that were kept as independent; the others carry nothing.
         rank: of the equality rows.
         rank_gap: smallest kept over largest rejected pivot of Find-Indices.
         rank_ambiguous: whether the motion may depend on the rank tolerance.
@@ -86,6 +88,7 @@ class ContactSolution:
     loaded: np.ndarray
     active: np.ndarray
     drag: np.ndarray
+    bilateral_rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rank: int = 0
     rank_gap: float = np.inf
     rank_ambiguous: bool = False
@@ -161,11 +164,17 @@ class ContactSolution:
 
     @cached_property
     def scale(self) -> float:
-        """Sigma: the larger of the free motion and the answer, in the metric of M."""
+        """Sigma: the largest of what goes into the motion and the motion itself, as M measures.
+
+        At velocity level the velocities before, without contact, and after the step. At
+        acceleration level those that the forces and the drag alone would give, and the answer.
+        """
         p = self.problem
-        free = p.free_velocity if self.level == "velocity" else p.solve(p.f)
-        sizes = [np.linalg.norm(p.cholesky.T @ x) for x in (free, self.motion)]
-        return float(max(sizes)) or 1.0
+        if self.level == "velocity":
+            motions = (p.v, p.free_velocity, self.motion)
+        else:
+            motions = (p.solve(p.f), p.solve(self.drag @ p.v), self.motion)
+        return float(max(np.linalg.norm(p.cholesky.T @ x) for x in motions)) or 1.0
 
     def _length(self, rows: np.ndarray) -> np.ndarray:
         """Length of rows, see `ContactProblem.row_lengths`."""
@@ -317,7 +326,8 @@ def _projector(M: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.zeros((0, 0))
     L = np.linalg.cholesky(M)
     inverse = solve_triangular(L, np.eye(len(M)), lower=True)  # L^-1
-    if len(rows):
-        Q, _ = np.linalg.qr(solve_triangular(L, rows.T, lower=True))
+    if len(rows):  # rows may depend on each other: a brake on a joint that is held
+        U, size, _ = np.linalg.svd(solve_triangular(L, rows.T, lower=True), full_matrices=False)
+        Q = U[:, size > DEPENDENT * size.max(initial=0.0)]
         return inverse.T @ (inverse - Q @ (Q.T @ inverse))
     return inverse.T @ inverse

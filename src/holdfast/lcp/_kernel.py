@@ -45,7 +45,7 @@ def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
     def compile_(function: Callable[..., Any]) -> Any:
         kernel = njit(**switches)(function)
-        file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+        file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if hasattr(file, "_source_stamp"):
             file._source_stamp = (file._source_stamp, _STAMP)
         return kernel

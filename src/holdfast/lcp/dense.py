@@ -55,12 +55,15 @@ class DenseLCP:
         """(n,) size below which a row of w is rounding: the largest ``|e|`` in that row's units.
 
         Rows of a frictional contact that carries nothing consist of rounding alone, and cannot be
-        measured by their own terms. Units come from equilibrating F.
+        measured by their own terms. What finite bounds could do counts as well: brakes at rest.
+        Units come from equilibrating F.
         """
         n = self.e.size
         row, column = np.empty(n), np.empty(n)
         equilibrate(self.F, np.empty((2, n)), row, column, SCALING_PASSES)
-        return np.abs(self.e * row).max(initial=0.0) / row
+        bounds = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (self.lo, self.hi)]
+        terms = np.abs(self.e) + np.abs(self.F) @ np.maximum(*bounds)
+        return (terms * row).max(initial=0.0) / row
 
     @property
     def plain(self) -> bool:

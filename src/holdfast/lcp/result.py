@@ -25,9 +25,9 @@ class Residuals(NamedTuple):
     complementarity: float
     """Largest ``|w_i| / (d_i sigma)`` where z_i is strictly within its bounds."""
     stationarity: float
-    """``|M (x - v) - N' z|`` in the metric of M^-1, over sigma or ``|N' z|`` if larger. Where forces
-    are so large that they cancel, 1e-14 of the sum of ``|z_i| d_i`` is the rounding of z itself
-    and is not counted."""
+    """``|M (x - v) - N' z|`` in the metric of M^-1, over sigma or ``|N' z|`` if larger. Where
+    forces are so large that they cancel, 1e-14 of the sum of ``|z_i| d_i`` is the rounding of z
+    itself and is not counted."""
 
     @property
     def largest(self) -> float:

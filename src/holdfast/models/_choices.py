@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import InputError
+from holdfast.lcp import _checks
 from holdfast.problem import ContactProblem
 
 
@@ -21,7 +22,7 @@ def coefficients(name: str, value: Any, problem: ContactProblem) -> np.ndarray:
     value = getattr(problem, name) if value is None else value
     if value is None:
         raise InputError(name, f"is missing: give it to the model or to ContactProblem.{name}")
-    array = np.asarray(value, dtype=float)
+    array = _checks.as_array(name, value)
     if array.ndim > 0 and array.shape != (problem.n,):
         raise InputError(name, f"has shape {array.shape} but there are {problem.n} contacts")
     array = np.broadcast_to(array, (problem.n,)).copy()

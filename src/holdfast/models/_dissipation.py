@@ -73,6 +73,7 @@ class Program:
     def __init__(self, problem: ContactProblem, bound: str, first: ContactSolution) -> None:
         p = self.problem = problem
         self.bound = bound
+        self.first=first
         self.reduction = Reduction(p, p.free_velocity, p.c_J)
         self.A = np.vstack([p.N, p.U])
         self.c_A = np.concatenate([p.c_N, p.c_U])
@@ -93,10 +94,10 @@ class Program:
         q[:a] -= self.c_A
         G, g = self._inequalities(H, q, sides)
         H[a:, a:] += sides.curvature
-        if near is not None:
+        if near is not None and NEAR>0:
             weight = NEAR * np.diagonal(H)
             H, q = H + np.diag(weight), q - weight * near
-        best = minimise(H, q, G, g, self.scale, solver, certificate)
+        best = minimise(H, q, G, g, self.scale, solver, certificate, near is not None and NEAR>0)
         forces, beta = best.x[:a], best.x[a:]
         limit = fr.bound + fr.mu * np.where(fr.normal >= 0, forces[fr.normal], 0.0)
         # The gradient is along the motion after the step and what the rows on speeds add to it.
@@ -136,7 +137,8 @@ def solve_round(
     outline = _outline(fr, len(contacts))
     tangents = [program.reduction.whitened(rows[contacts]).T for rows in (p.S, p.T)]
     sides, pivots = outline, 0
-    near = None
+    near=np.zeros(len(program.A)+len(fr.rows))
+    near[:p.n]=program.first.normal; near[p.n:len(program.A)]=program.first.unilateral
     for _ in range(MAX_ROUNDS):
         answer = program.solve(sides, solver, certificate, near)
         pivots += answer.optimum.pivots

@@ -21,6 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from holdfast.errors import InfeasibleError
 from holdfast.models._spread import spread_forces
 from holdfast.solution import ContactSolution
 
@@ -37,7 +38,13 @@ def grip_loaded(
         wants_stick: (n,) contacts whose law is to stick.
     """
     held = wants_stick.copy()
-    paper = solution = solve(held)
+    infeasible = None
+    try:
+        paper = solution = solve(held)
+    except InfeasibleError as error:  # with everything held; perhaps not where contacts may slide
+        infeasible = error
+        held = np.zeros_like(wants_stick)
+        paper = solution = solve(held)
     seen = {held.tobytes()}
     pivots = solution.pivots
     for rounds in range(2 * len(held) + 1):
@@ -54,6 +61,8 @@ def grip_loaded(
         seen.add(held.tobytes())
         solution = solve(held)
         pivots += solution.pivots
+    if infeasible is not None:
+        raise infeasible
     return replace(paper, consistent=False, rounds=len(seen), pivots=pivots)
 
 

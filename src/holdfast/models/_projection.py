@@ -20,6 +20,7 @@ from holdfast.lcp.find_indices import Indices
 
 RANK_TOL = 1e-6  # see `holdfast.find_indices`
 ZERO_ROW = lcp.Options().zero_row
+SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
 INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
 
 
@@ -150,8 +151,13 @@ def _solve_dense(
 
     y1 = eliminate(y0) + (Gw @ cho_solve(K, c_G) if K is not None else 0.0)
     Pw = eliminate(Bw)
-    F = Pw.T @ Pw
     e = Bw.T @ y1 - np.concatenate([rows.c_A, np.zeros(len(rows.D))])
+    # What elimination leaves of a row in the span of G is rounding, and so is its motion.
+    length = np.linalg.norm(Bw, axis=0)
+    spanned = np.linalg.norm(Pw, axis=0) <= SPANNED * length
+    Pw[:, spanned] = 0.0
+    e[spanned & (np.abs(e) <= SPANNED * length * max(map(np.linalg.norm, (y0, y1))))] = 0.0
+    F = Pw.T @ Pw
     lo = hi = None
     if len(rows.D):
         lo = np.concatenate([np.zeros(len(rows.A)), -rows.D_bound])
@@ -176,16 +182,17 @@ def _sorted(
     residuals: lcp.Residuals,
 ) -> Projection:
     """Forces by kind of row, zeros where a row was redundant."""
-    forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
+    f_J, f_S, f_T, f_R = forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
     start = 0
     for force, kept in zip(forces, (*indices, extra), strict=True):
         force[kept] = f_G[start : start + len(kept)]
         start += len(kept)
     loaded = np.flatnonzero(f_A > 0.0)
     stuck = np.flatnonzero(np.abs(f_D) < rows.D_bound)
+    active = np.vstack([G, rows.A[loaded], rows.D[stuck]])
     return Projection(
-        motion, *forces, f_A.copy(), f_D.copy(), pivots, loaded, indices,
-        np.vstack([G, rows.A[loaded], rows.D[stuck]]), len(G), residuals,
+        motion, f_J, f_S, f_T, f_R, f_A.copy(), f_D.copy(), pivots, loaded, indices, active,
+        len(G), residuals,
     )  # fmt: skip
 
 
@@ -197,7 +204,7 @@ def _check_targets(M: np.ndarray, rows: Rows, motion: np.ndarray, x0: np.ndarray
     diagonal = np.diagonal(M, axis1=-2, axis2=-1).ravel()
     speed = max(np.linalg.norm(np.sqrt(diagonal) * x) for x in (motion, x0))
     length = np.linalg.norm(rows.J / np.sqrt(diagonal), axis=1)
-    size = length * speed + np.abs(rows.c_J)
+    size = length * speed + np.abs(rows.c_J).max(initial=0.0)
     real = (length > ZERO_ROW * length.max()) | (rows.c_J != 0.0)  # not left over by cancellation
     bad = np.flatnonzero(real & (miss > INCONSISTENT * size))
     if bad.size:

@@ -40,6 +40,7 @@ def minimise(
     scale: float,
     solver: str,
     certificate: float,
+    definite: bool = False,
 ) -> Optimum:
     """Solve the quadratic program.
 
@@ -51,6 +52,7 @@ def minimise(
         scale: square root of the size of the objective; makes x and y pure numbers.
         solver: "qp" or "lemke".
         certificate: residual to reach.
+        definite: whether H is, so that daqp needs no proximal steps.
     """
     d = np.sqrt(np.diagonal(H))
     d = np.where(d > 0.0, d, 1.0)
@@ -61,8 +63,9 @@ def minimise(
     if solver == "lemke":
         best = _lemke(H_, q_, G_, g_, certificate)
     else:
-        best = _daqp(H_, q_, G_, g_, PROXIMAL[0])
-        for eps in PROXIMAL[1:]:
+        weights = (0.0,) if definite else PROXIMAL
+        best = _daqp(H_, q_, G_, g_, weights[0])
+        for eps in weights[1:]:
             if best.residual <= certificate:
                 break
             other = _daqp(H_, q_, G_, g_, eps)

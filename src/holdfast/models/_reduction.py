@@ -38,7 +38,7 @@ class Reduction:
         kept = self.indices.J_rows
         self.Q, self.R = np.linalg.qr(self.whitened(p.J[kept]))
         self.y0 = p.cholesky.T @ x0
-        self.target = solve_triangular(self.R, c_J[kept], trans="T") if len(kept) else c_J[kept]
+        self.target = solve_triangular(self.R, c_J[kept], trans=1) if len(kept) else c_J[kept]
         self.y1 = self.y0 + self.Q @ (self.target - self.Q.T @ self.y0)
 
     def whitened(self, rows: np.ndarray) -> np.ndarray:

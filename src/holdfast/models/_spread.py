@@ -46,7 +46,8 @@ def spread_forces(solution: ContactSolution) -> Spread:
     """Spread the forces of a solution out; viscous drag stays where it is."""
     p, held = solution.problem, solution.sticking
     N, S, T, J, R = (_whitened(p.cholesky, rows) for rows in (p.N, p.S, p.T, p.J, p.R))
-    free = np.vstack([J, R[held[p.R_contact]]])
+    kept = solution.bilateral_rows
+    joints = J[kept]
     tangents = [rows * held[:, None] for rows in (S, T) if len(rows)]
     loads = [solution.tangent[:, k] * held for k, rows in enumerate((S, T)) if len(rows)]
     total = N.T @ solution.normal + J.T @ solution.bilateral + R.T @ solution.extra
@@ -57,9 +58,13 @@ def spread_forces(solution: ContactSolution) -> Spread:
     pressed = normal > PRESSED * normal.max(initial=0.0)
     rest = total - N.T @ normal
     size = np.linalg.norm(total)
+    turning = (held & pressed)[p.R_contact]  # further rows act where their contact is pressed
+    free = np.vstack([joints, R[turning]])
     t = _tangents(tangents, free, rest, normal * pressed, size)
     tied = t is not None
     if t is None:
+        turning = held[p.R_contact]
+        free = np.vstack([joints, R[turning]])
         t = _tangents(tangents, free, rest, np.ones(p.n), size)
     if t is None:
         return _as_they_are(solution)
@@ -70,9 +75,10 @@ def spread_forces(solution: ContactSolution) -> Spread:
     columns = [k for k, rows in enumerate((S, T)) if len(rows)]
     for k, part in zip(columns, t, strict=True):
         tangent[:, k] += part
-    extra = np.zeros(len(R))
-    extra[held[p.R_contact]] = others[len(J) :]
-    return Spread(normal, tangent, others[: len(J)], extra, pressed, tied)
+    bilateral, extra = np.zeros(len(J)), np.zeros(len(R))
+    bilateral[kept] = others[: len(kept)]
+    extra[turning] = others[len(kept) :]
+    return Spread(normal, tangent, bilateral, extra, pressed, tied)
 
 
 def _as_they_are(solution: ContactSolution) -> Spread:
@@ -160,8 +166,10 @@ def _tangents(
         Q = np.linalg.qr(free.T)[0]
         rest = rest - Q @ (Q.T @ rest)
         tangents = [rows - (rows @ Q) @ Q.T for rows in tangents]
-    if not tangents or np.linalg.norm(rest) <= EXACT * size:
+    if np.linalg.norm(rest) <= EXACT * size:
         return [np.zeros(len(rows)) for rows in tangents]
+    if not tangents:
+        return None
     root = np.sqrt(weight)
     scaled = np.vstack([rows * root[:, None] for rows in tangents])
     mu = _least_norm(scaled, rest)

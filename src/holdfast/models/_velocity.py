@@ -142,6 +142,7 @@ def solution_of(
         loaded=answer.loaded,
         active=answer.active,
         drag=drag,
+        bilateral_rows=answer.indices.J_rows,
         rank=answer.rank,
         rank_gap=answer.indices.gap,
         rank_ambiguous=answer.indices.ambiguous,

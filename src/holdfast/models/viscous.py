@@ -115,5 +115,6 @@ def contacts_of_pair(problem: ContactProblem) -> np.ndarray:
     """(n,) how many contacts the pair of bodies of each contact has."""
     if problem.bodies is None:
         raise AttributeError("per_pair needs ContactProblem.bodies, the pair of each contact")
-    _, which, counts = np.unique(problem.bodies, axis=0, return_inverse=True, return_counts=True)
+    pairs = np.sort(problem.bodies, axis=1)  # whichever body comes first
+    _, which, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     return counts[which.ravel()]
