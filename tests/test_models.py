@@ -58,11 +58,7 @@ VELOCITY_MODELS: dict[str, ContactModel] = {
     "viscous": Viscous(mu_v=0.7),
     "frictionless": Frictionless(),
 }
-UNIQUE_MODELS = {name: m for name, m in VELOCITY_MODELS.items() if "loaded" not in name}
 each_model = pytest.mark.parametrize("model", VELOCITY_MODELS.values(), ids=VELOCITY_MODELS.keys())
-each_unique_model = pytest.mark.parametrize(
-    "model", UNIQUE_MODELS.values(), ids=UNIQUE_MODELS.keys()
-)
 each_solver = pytest.mark.parametrize("solver", SOLVERS)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -236,7 +232,7 @@ def test_is_exact_where_drag_alone_presses() -> None:
 # --- invariance ---------------------------------------------------------------------------------
 
 
-@each_unique_model
+@each_model
 @given(contact_fields(targets=True), seeds)
 def test_permuting_contacts(model: ContactModel, given_fields: Fields, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(given_fields["N"]))
@@ -245,7 +241,7 @@ def test_permuting_contacts(model: ContactModel, given_fields: Fields, seed: int
     assert_same_motion(solution.problem, solution.velocity, other.velocity)
 
 
-@pytest.mark.parametrize("model", [NoSlip(grip="all"), Frictionless()])
+@pytest.mark.parametrize("model", [NoSlip(grip="all"), NoSlip(), Frictionless()])
 @given(contact_fields(targets=True), seeds)
 def test_duplicating_contacts(model: ContactModel, given_fields: Fields, seed: int) -> None:
     n = len(given_fields["N"])
@@ -269,7 +265,7 @@ def test_duplicating_viscous_contacts_shares_the_pair(given_fields: Fields, time
     assert_same_motion(single.problem, by_pair.velocity, same.velocity)
 
 
-@each_unique_model
+@each_model
 @given(body_fields(targets=True), seeds)
 def test_rotating_the_world(model: ContactModel, given_fields: Fields, seed: int) -> None:
     R = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
@@ -279,7 +275,7 @@ def test_rotating_the_world(model: ContactModel, given_fields: Fields, seed: int
     assert_same_motion(solution.problem, solution.velocity, Q.T @ other.velocity)
 
 
-@each_unique_model
+@each_model
 @given(body_fields(targets=True), seeds)
 def test_turning_the_tangents(model: ContactModel, given_fields: Fields, seed: int) -> None:
     """Any two orthonormal tangents will do."""
@@ -306,7 +302,7 @@ UNITS = {
 def test_units(units: tuple[float, float, float], given_fields: Fields) -> None:
     given_fields = given_fields | {"mu_v": np.full(len(given_fields["N"]), 0.7)}
     other_fields, factor = in_units(given_fields, *units)
-    models = {**UNIQUE_MODELS, "viscous": Viscous(mu_v=None)}
+    models = {**VELOCITY_MODELS, "viscous": Viscous(mu_v=None)}
     for model in models.values():
         solution, other = solve(model, given_fields), solve(model, other_fields)
         assert_same_motion(solution.problem, solution.velocity, other.velocity / factor)
@@ -326,7 +322,7 @@ def acceleration_distance(solution: ContactSolution, a: np.ndarray) -> float:
     return float(error / size) if size > 0.0 else 0.0
 
 
-@each_unique_model
+@each_model
 @given(contact_fields(targets=True))
 def test_general_coordinates(model: ContactModel, given_fields: Fields) -> None:
     """Any linear change of coordinates, here a shear that couples all of them."""
@@ -501,6 +497,27 @@ def test_loaded_leaves_a_frictionless_fall_along_a_wall_alone() -> None:
     np.testing.assert_array_equal(solution.velocity, [0.0, -1.0])
     pressed = NoSlip().solve(ContactProblem(M=np.eye(2), v=[-1e-3, -1.0], **wall))
     np.testing.assert_allclose(pressed.velocity, 0.0, atol=1e-15)
+
+
+@pytest.mark.xfail(
+    reason="starts with every contact held, and finds the jam before the free motion"
+)
+@each_solver
+def test_loaded_lets_a_rod_leave_the_floor(solver: str) -> None:
+    """Its foot slides and lifts off, so nothing presses.
+
+    Held from the start, the foot would turn the rod into the floor, press, and so justify itself:
+    the equations allow that too, as Coulomb friction does from a coefficient of 1.7 on. But no
+    force at all is needed for a body that leaves.
+    """
+    foot = np.array([0.5, -0.5])
+    problem = ContactProblem(
+        M=np.diag([1.0, 1.0, 0.05]), v=[1.0, 0.1, 0.0], N=[[0.0, 1.0, foot[0]]],
+        S=[[1.0, 0.0, -foot[1]]],
+    )  # fmt: skip
+    assert problem.N @ problem.v > 0.0
+    solution = NoSlip(solver=solver).solve(problem)
+    np.testing.assert_array_equal(solution.velocity, problem.v)
 
 
 def test_loaded_is_feasible_where_the_model_of_the_paper_is_not() -> None:

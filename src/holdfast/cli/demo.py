@@ -81,8 +81,8 @@ def _rows(boxes: int) -> Iterator[Row]:
         return solve
 
     solvers = {
-        "factored pivoting": (factored, len(everything)),
-        "dense pivoting": (dense("ppm"), len(N)),
+        "pivoting, factored": (factored, len(everything)),
+        "pivoting, dense": (dense("ppm"), len(N)),
         "QP (daqp)": (dense("qp"), len(N)),
         "Lemke": (dense("lemke"), len(N)),
     }
@@ -121,7 +121,7 @@ def _print(rows: list[Row]) -> None:
     from rich.table import Table
 
     table = Table(title="One step of the grasp: boxes held between two grippers")
-    for heading in ("boxes", "solver", "variables", "pivots", "residual", "speed after", "time"):
+    for heading in ("boxes", "solver", "rows", "pivots", "residual", "speed, m/s", "time, µs"):
         table.add_column(heading, justify="left" if heading == "solver" else "right", no_wrap=True)
     for before, row in zip([None, *rows], rows, strict=False):
         if before is not None and before.boxes != row.boxes:
@@ -132,12 +132,15 @@ def _print(rows: list[Row]) -> None:
             str(row.variables),
             str(row.pivots),
             f"{row.residual:.0e}",
-            f"{row.speed:.0e} m/s",
-            f"{row.microseconds:.0f} µs",
+            f"{row.speed:.0e}",
+            f"{row.microseconds:.0f}",
         )
     console = Console()
     console.print(table)
     held = all(row.speed < 1e-12 for row in rows)
+    console.print(
+        "The factored solver starts from M, N and the equality rows, the others from the LCP."
+    )
     console.print(
         "Held: gravity would have given the boxes 0.098 m/s in this step."
         if held

@@ -24,10 +24,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 STEPS = 80  # 10 to 25 are usual
 BACK = 0.99  # part of the way to the boundary that a step may go
+DEBUG=False
 STALL = 8  # steps without progress after which the best point is taken
 
 
@@ -73,9 +73,10 @@ def solve_cone_program(
         residual = max(_largest(r_x), _largest(r_s), _largest(r_y), abs(gap))
         if not np.isfinite(residual):
             break
+        if DEBUG: print(step,'%.1e %.1e %.1e gap %.1e'%tuple(map(_largest,(r_x,r_s,r_y,np.array([gap])))),K.inside(s),K.inside(z))
         best, since = (Interior(x, z, y, step, residual), 0) if residual < best.residual else (
             best, since + 1)  # fmt: skip
-        if residual <= goal or since > STALL:
+        if residual <= goal or since > STALL or min(K.inside(s), K.inside(z)) <= 0.0:
             break
         W = _Scaling(K, s, z)
         newton = _Newton(H, G, E, W, r_x, r_s, r_y)
@@ -223,6 +224,8 @@ class _Newton:
         self, H: np.ndarray, G: np.ndarray, E: np.ndarray, W: _Scaling,
         r_x: np.ndarray, r_s: np.ndarray, r_y: np.ndarray,
     ) -> None:  # fmt: skip
+        from scipy.linalg import cho_factor, cho_solve
+
         self.W, self.G, self.E, self.residuals = W, G, E, (r_x, r_s, r_y)
         self.scaled = W.inverse(G)
         self.factor = None
@@ -236,6 +239,8 @@ class _Newton:
 
     def step(self, target: np.ndarray, part: float) -> _Step | None:
         """Directions that remove `part` of the residuals; None if the equations are singular."""
+        from scipy.linalg import cho_solve
+
         if self.factor is None:
             return None
         r_x, r_s, r_y = (part * residual for residual in self.residuals)

@@ -11,8 +11,8 @@ from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError, UncertifiedError
 from holdfast.models._choices import check_choice, coefficients
 from holdfast.models._coulomb import INSIDE, CoulombSolution, gauge
-from holdfast.models._dissipation import Answer, Program, corner_sides, solve_round
-from holdfast.models._pyramid import check_directions, check_friction_rows, friction
+from holdfast.models._dissipation import Answer, Program, solve_cones, solve_polygons
+from holdfast.models._pyramid import check_directions, check_friction_rows
 from holdfast.models.base import ContactModel
 from holdfast.models.frictionless import Frictionless
 from holdfast.problem import ContactProblem
@@ -77,23 +77,20 @@ class DrumwrightShell(ContactModel):
         p = problem
         mu, extra = coefficients("mu", self.mu, p), self._viscous_limit(p)
         check_friction_rows(p, np.maximum(mu, extra), type(self).__name__)
-        program = Program(p, self.bound, _frictionless(p, warm_start))
+        program = Program(p, mu, extra, self.bound, _frictionless(p, warm_start))
         certificate = (self.options or lcp.Options()).certificate
-        contacts = np.flatnonzero((mu > 0.0) | (extra > 0.0))
         if self.cone == "linear" or len(p.T) == 0:
-            fr = friction(p, contacts, mu, self.directions, p.D_bound)
-            fr.bound[: len(contacts)] = extra[contacts]
-            answer = program.solve(corner_sides(fr), self.solver, certificate)
+            answer = solve_polygons(program, self.directions, self.solver, certificate)
         else:
-            answer = solve_round(program, contacts, mu, extra, self.solver, certificate)
-        if answer.optimum.status is not lcp.Status.SOLVED:
+            answer = solve_cones(program, certificate)
+        if not answer.residual <= certificate:
+            status = lcp.Status.UNCERTIFIED
             raise UncertifiedError(
-                f"{lcp.Status.UNCERTIFIED.message}: {answer.optimum.residual:.1e} > "
-                f"{certificate:.1e}; solver={'lemke' if self.solver == 'qp' else 'qp'!r} may do "
-                "better", status=answer.optimum.status, problem=p, result=answer.optimum,
+                f"{status.message}: {answer.residual:.1e} > {certificate:.1e}", status=status,
+                problem=p, result=answer,
             )  # fmt: skip
         corners = 0 if self.cone == "true" else self.directions
-        return _solution(program, answer, contacts, mu, extra, corners, certificate)
+        return _solution(program, answer, corners, certificate)
 
     def _viscous_limit(self, problem: ContactProblem) -> np.ndarray:
         """(n,) ``h mu_v |v_t|``."""
@@ -120,21 +117,15 @@ def _frictionless(problem: ContactProblem, warm_start: Any) -> ContactSolution:
 
 
 def _solution(
-    program: Program,
-    answer: Answer,
-    contacts: np.ndarray,
-    mu: np.ndarray,
-    extra: np.ndarray,
-    corners: int,
-    certificate: float,
+    program: Program, answer: Answer, corners: int, certificate: float
 ) -> CoulombSolution:
     """The forces of a program, put back in their places."""
     p, r = program.problem, program.reduction
-    n, count = p.n, len(contacts)
+    n = p.n
     tangent = np.zeros((n, 2))
-    tangent[contacts] = answer.forces[:count]
+    tangent[program.contacts] = answer.friction
     size = gauge(tangent, 2 if len(p.T) == 0 else corners)
-    limit = mu * answer.normal + extra
+    limit = program.mu * answer.normal + program.extra
     loaded = np.flatnonzero(np.concatenate([answer.normal, answer.unilateral]) > 0.0)
     rows = np.vstack([p.J, program.A[loaded]])
     return CoulombSolution(
@@ -146,20 +137,20 @@ def _solution(
         bilateral=r.bilateral(answer.effect),
         extra=np.zeros(0),
         unilateral=answer.unilateral.copy(),
-        dry=answer.forces[count:, 0].copy(),
+        dry=answer.dry.copy(),
         sticking=size < (1.0 - INSIDE) * limit,
-        pivots=answer.optimum.pivots,
+        pivots=answer.pivots,
         loaded=loaded,
         active=rows[lcp.find_indices(p.M, rows).J_rows],
         drag=np.zeros((p.m, p.m)),
         rank=r.indices.rank,
         rank_gap=r.indices.gap,
         rank_ambiguous=r.indices.ambiguous,
-        mu=mu,
-        bound=extra,
+        mu=program.mu,
+        bound=program.extra,
         viscous=np.zeros((n, 2)),
         was_sliding=np.zeros(n, dtype=bool),
-        residual=answer.optimum.residual,
+        residual=answer.residual,
         certificate=certificate,
         directions=corners,
     )
