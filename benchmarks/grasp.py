@@ -27,7 +27,6 @@ import numpy as np
 
 import holdfast as hf
 from holdfast.experiments.grasp import grasp
-from holdfast.models.stewart_trinkle import StewartTrinkle
 
 
 def mujoco_grasp(boxes: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -73,7 +72,7 @@ def main() -> None:
 
     problem = hf.ContactProblem(**grasp(options.boxes))
     model, data = mujoco_grasp(options.boxes)
-    pyramid = StewartTrinkle(mu=100.0)
+    pyramid = hf.StewartTrinkle(mu=100.0)
     calls = {
         'no-slip, grip="all"': lambda: hf.NoSlip(grip="all").solve(problem),
         'no-slip, grip="loaded"': lambda: hf.NoSlip().solve(problem),

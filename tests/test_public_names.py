@@ -9,6 +9,7 @@ import holdfast
 import holdfast.lcp
 
 HOLDFAST = [
+    "AnitescuPotra",
     "ContactModel",
     "ContactProblem",
     "ContactSolution",
@@ -23,6 +24,7 @@ HOLDFAST = [
     "NotSymmetricError",
     "RayTerminationError",
     "SolveError",
+    "StewartTrinkle",
     "UncertifiedError",
     "Viscous",
     "errors",

@@ -23,7 +23,16 @@ from holdfast.errors import (
     UncertifiedError,
 )
 from holdfast.lcp import find_indices
-from holdfast.models import ContactModel, Frictionless, Law, Mixed, NoSlip, Viscous
+from holdfast.models import (
+    AnitescuPotra,
+    ContactModel,
+    Frictionless,
+    Law,
+    Mixed,
+    NoSlip,
+    StewartTrinkle,
+    Viscous,
+)
 from holdfast.models.laws import frictionless, stick, viscous
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
@@ -31,6 +40,7 @@ from holdfast.solution import ContactSolution
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnitescuPotra",
     "ContactModel",
     "ContactProblem",
     "ContactSolution",
@@ -45,6 +55,7 @@ __all__ = [
     "NotSymmetricError",
     "RayTerminationError",
     "SolveError",
+    "StewartTrinkle",
     "UncertifiedError",
     "Viscous",
     "errors",

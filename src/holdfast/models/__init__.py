@@ -1,10 +1,21 @@
 """Physics: contact models over `holdfast.lcp`."""
 
+from holdfast.models.anitescu_potra import AnitescuPotra
 from holdfast.models.base import ContactModel
 from holdfast.models.frictionless import Frictionless
 from holdfast.models.laws import Law
 from holdfast.models.mixed import Mixed
 from holdfast.models.no_slip import NoSlip
+from holdfast.models.stewart_trinkle import StewartTrinkle
 from holdfast.models.viscous import Viscous
 
-__all__ = ["ContactModel", "Frictionless", "Law", "Mixed", "NoSlip", "Viscous"]
+__all__ = [
+    "AnitescuPotra",
+    "ContactModel",
+    "Frictionless",
+    "Law",
+    "Mixed",
+    "NoSlip",
+    "StewartTrinkle",
+    "Viscous",
+]

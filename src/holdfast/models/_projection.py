@@ -80,7 +80,7 @@ def project(
     g, a = len(G), len(rows.A)
     projection = _sorted(rows, indices, extra, z[:g], z[g : g + a], z[g + a :], motion, pivots, G,
                          residuals)  # fmt: skip
-    _check_targets(M, rows, motion, x0)
+    check_targets(M, rows, motion, x0)
     return projection
 
 
@@ -196,7 +196,7 @@ def _sorted(
     )  # fmt: skip
 
 
-def _check_targets(M: np.ndarray, rows: Rows, motion: np.ndarray, x0: np.ndarray) -> None:
+def check_targets(M: np.ndarray, rows: Rows, motion: np.ndarray, x0: np.ndarray) -> None:
     """Redundant bilateral rows must agree with the others."""
     if len(rows.J) == 0:
         return

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._projection import RANK_TOL, Rows, _check_targets
+from holdfast.models._projection import RANK_TOL, Rows, check_targets
 from holdfast.problem import ContactProblem
 
 
@@ -68,7 +68,7 @@ class Reduction:
         motion = solve_triangular(p.cholesky.T, y, lower=False)
         none, nothing = np.zeros((0, p.m)), np.zeros(0)
         rows = Rows(p.J, none, none, none, self.c_J, none, nothing, none, nothing)
-        _check_targets(p.M, rows, motion, self.x0)
+        check_targets(p.M, rows, motion, self.x0)
         return motion
 
     def bilateral(self, effect: np.ndarray) -> np.ndarray:

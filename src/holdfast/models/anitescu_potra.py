@@ -21,9 +21,8 @@ class AnitescuPotra(TimeStepping):
     .. math:: 0 \le f_n \perp N v^+ \ge 0
 
     It says nothing of gaps: every listed contact is taken to touch (Anitescu and Potra 1997). So
-    the LCP is the same as that of Stewart and Trinkle with all targets zero; its matrix is
-    copositive and its vector in the range that makes it solvable for every M, N, S, T, mu, v and
-    f, and Lemke's method finds a solution.
+    the LCP is that of Stewart and Trinkle with all targets zero. Its matrix is copositive, and it
+    has a solution whatever M, N, S, T, mu, v and f are, which Lemke's method finds.
 
     Targets c_N and c_U are therefore refused, not ignored: list only contacts that touch, or use
     `StewartTrinkle`. Bilateral targets c_J are taken; if they are not zero, the guarantee is gone.

@@ -32,7 +32,7 @@ class StewartTrinkle(TimeStepping):
     many ways. A solver picks one of them, and a box may turn about the corner that it picks.
 
     The pyramid is not the cone: friction along the directions is right, but between them it pulls
-    sideways by up to pi / d. See `DrumwrightShell` with ``cone="true"`` for a model without that.
+    sideways by up to pi / d.
 
     Attributes:
         mu: Coulomb coefficient, one number or one per contact; None takes the problem's.
