@@ -361,11 +361,12 @@ def suits_dense_solvers(solution: ContactSolution) -> bool:
     G = G[np.linalg.norm(G, axis=1) > 0.0]
     if len(G):
         values.append(np.linalg.svd(G / np.linalg.norm(G, axis=1)[:, None], compute_uv=False))
-    return all(((v > 1e-3) | (v < 1e-12)).all() for v in values)
+    return all(((v > 0.03) | (v < 1e-12)).all() for v in values)
 
 
 SOLVER_MODELS: dict[str, Any] = {
-    "no slip": lambda s: NoSlip(grip="all", solver=s),
+    "no slip, all": lambda s: NoSlip(grip="all", solver=s),
+    "no slip, loaded": lambda s: NoSlip(solver=s),
     "viscous": lambda s: Viscous(mu_v=0.7, solver=s),
     "frictionless": lambda s: Frictionless(solver=s),
     "acceleration": lambda s: Viscous(mu_v=0.7, solver=s, level="acceleration"),
@@ -378,7 +379,7 @@ def test_solvers_agree(make: Any, given_fields: Fields, seed: int) -> None:
     if "c_N" not in given_fields:
         given_fields = with_extras(np.random.default_rng(seed), given_fields)
     first = solve(make("ppm"), given_fields)
-    assume(suits_dense_solvers(first))
+    assume(suits_dense_solvers(first) and np.any(first.problem.impulse))
     for solver in ("qp", "lemke"):
         other = solve(make(solver), given_fields)
         p = first.problem
@@ -386,8 +387,8 @@ def test_solvers_agree(make: Any, given_fields: Fields, seed: int) -> None:
         free = p.cholesky.T @ p.solve(first.drag @ p.v) if first.level == "acceleration" else 0.0
         size = max(first.scale, np.linalg.norm(brake), np.linalg.norm(free))
         error = p.cholesky.T @ (first.motion - other.motion)
-        # 1e-16 times the square of the inverse of angles down to 1e-3
-        assert np.linalg.norm(error) <= SAME * size
+        # squared condition numbers of rows and inertia, and 1e-12 of the certificate of F
+        assert np.linalg.norm(error) <= 1e-7 * size
 
 
 @pytest.mark.parametrize("solver", ["qp", "lemke"])
@@ -412,6 +413,32 @@ def test_lemke_with_brakes_at_rest() -> None:
     )
     solution = Frictionless(solver="lemke").solve(problem)
     np.testing.assert_allclose(solution.velocity, 0.0, atol=1e-15)
+
+
+@pytest.mark.xfail(
+    raises=hf.InputError, reason="any target is missed by more than a motion of zero"
+)
+def test_lemke_with_brakes_and_a_joint_at_rest() -> None:
+    problem = ContactProblem(
+        M=np.eye(3), v=np.zeros(3), J=[[0.0, 1.0, 1.0]],
+        D=[[-0.2, 0.5, 0.2], [0.4, -0.7, -0.1]], D_bound=[0.9, 0.4],
+    )  # fmt: skip
+    solution = Frictionless(solver="lemke").solve(problem)
+    np.testing.assert_allclose(solution.velocity, 0.0, atol=1e-15)
+
+
+@pytest.mark.xfail(reason="K = G M^-1 G' loses what tangents 1e-4 apart leave of a normal")
+@pytest.mark.parametrize("solver", ["qp", "lemke"])
+def test_nearly_parallel_tangents(solver: str) -> None:
+    """Two tangents in the plane hold everything, though they differ by little."""
+    problem = ContactProblem(
+        M=np.diag([1.0, 2.0]), v=[1.0, -0.7], S=[[0.6, 0.8], [0.6, 0.8001]],
+        N=[[0.3, 0.7], [0.1, -0.2]],
+    )  # fmt: skip
+    for one in ("ppm", solver):
+        solution = NoSlip(grip="all", solver=one).solve(problem)
+        assert not solution.rank_ambiguous
+        np.testing.assert_allclose(solution.velocity, 0.0, atol=1e-9)
 
 
 @each_model
@@ -441,6 +468,24 @@ def tied(solution: ContactSolution) -> bool:
         np.maximum.at(tangential, p.R_contact, np.abs(solution.extra))
     largest = max(solution.normal.max(initial=0.0), tangential.max(initial=0.0))
     return not (tangential > 1e-8 * largest)[solution.normal <= 1e-9 * largest].any()
+
+
+@given(contact_fields(targets=True), seeds)
+def test_loaded_with_mixed_laws(given_fields: Fields, seed: int) -> None:
+    """Only contacts that are to stick are released and taken back; the others keep their law."""
+    rng = np.random.default_rng(seed)
+    laws = [(stick(), viscous(0.5), frictionless())[k] for k in
+            rng.integers(0, 3, len(given_fields["N"]))]  # fmt: skip
+    solution = solve(Mixed(laws), given_fields)
+    wants = np.array([law.kind == "stick" for law in laws], dtype=bool)
+    assert not solution.sticking[~wants].any()
+    if solution.consistent:
+        only = replace(solution, tangent=solution.tangent * wants[:, None])
+        assert tied(only)
+    else:
+        paper = solve(Mixed(laws, grip="all"), given_fields)
+        np.testing.assert_array_equal(solution.velocity, paper.velocity)
+    assert_proven(solution, 1e-8)  # forces are spread out, to 1e-9 of their effect
 
 
 @given(contact_fields(targets=True))
@@ -507,7 +552,7 @@ def test_loaded_lets_a_rod_leave_the_floor(solver: str) -> None:
     """Its foot slides and lifts off, so nothing presses.
 
     Held from the start, the foot would turn the rod into the floor, press, and so justify itself:
-    the equations allow that too, as Coulomb friction does from a coefficient of 1.7 on. But no
+    the equations allow that too, as Coulomb friction does from a coefficient of 1.25 on. But no
     force at all is needed for a body that leaves.
     """
     foot = np.array([0.5, -0.5])
@@ -828,6 +873,12 @@ def test_drag_per_pair_whichever_body_comes_first() -> None:
 # --- the linear map -----------------------------------------------------------------------------
 
 
+def at_bound(solution: ContactSolution) -> np.ndarray:
+    """Which brakes slide, and to which side; a joint that moves brakes with all it has."""
+    slides = np.abs(solution.dry) >= solution.problem.D_bound
+    return np.where(slides, np.sign(solution.dry), 0.0)
+
+
 LINEAR_MODELS = {**VELOCITY_MODELS, "acceleration": Viscous(mu_v=0.7, level="acceleration")}
 
 
@@ -844,11 +895,11 @@ LINEAR_MODELS = {**VELOCITY_MODELS, "acceleration": Viscous(mu_v=0.7, level="acc
 def test_linear_map_is_exact(
     solver: str, model: ContactModel, given_fields: Fields, seed: int
 ) -> None:
-    """The motion for other v and f, as long as the same rows stay loaded and held."""
+    """The motion for other v and f, as long as the same rows stay loaded, held and braking."""
     model = replace(model, solver=solver)  # pyright: ignore
     rng = np.random.default_rng(seed)
     given_fields = {"f": np.zeros(len(given_fields["v"]))} | given_fields
-    given_fields |= {"U": rng.normal(size=(1, len(given_fields["v"])))}
+    given_fields = with_extras(rng, given_fields)
     solution = solve(replace(model, solver="ppm"), given_fields)  # pyright: ignore
     if solver != "ppm":
         assume(suits_dense_solvers(solution))
@@ -865,6 +916,7 @@ def test_linear_map_is_exact(
     other = solve(model, given_fields | {"v": p.v + dv, "f": p.f + df})
     assume(np.array_equal(solution.loaded, other.loaded))
     assume(np.array_equal(solution.sticking, other.sticking))
+    assume(np.array_equal(at_bound(solution), at_bound(other)))
     motions = (p.v, p.solve(p.f), dv, p.solve(df), solution.motion)
     size = max(np.linalg.norm(p.cholesky.T @ x) for x in motions)
     error = np.linalg.norm(p.cholesky.T @ (change(p.v + dv, p.f + df) - other.motion))
@@ -935,6 +987,16 @@ def test_spread_has_the_same_effect(model: ContactModel, given_fields: Fields) -
     error = np.linalg.norm(np.linalg.solve(p.cholesky, all_rows(spread) - all_rows(solution)))
     # the documented accuracy of the net effect, relative to it
     assert error <= 1e-8 * max(size, solution.scale)
+    assert spread.is_exact(1e-8)
+
+
+@given(contact_fields())
+def test_spread_at_acceleration_level(given_fields: Fields) -> None:
+    solution = solve(Viscous(mu_v=0.7, level="acceleration"), given_fields)
+    spread = solution.spread()
+    np.testing.assert_array_equal(spread.acceleration, solution.acceleration)
+    np.testing.assert_array_equal(spread.tangent_force, solution.tangent_force)  # drag stays
+    assert (spread.normal_force >= 0.0).all()
     assert spread.is_exact(1e-8)
 
 
