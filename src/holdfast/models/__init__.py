@@ -1,13 +1,7 @@
 """Physics: contact models over `holdfast.lcp`."""
 
-from holdfast.models._coulomb import CoulombSolution
 from holdfast.models.anitescu_potra import AnitescuPotra
 from holdfast.models.base import ContactModel
-from holdfast.models.coulomb_acceleration import (
-    CoulombAcceleration,
-    InconsistentConfigurationError,
-)
-from holdfast.models.drumwright_shell import DrumwrightShell
 from holdfast.models.frictionless import Frictionless
 from holdfast.models.laws import Law
 from holdfast.models.mixed import Mixed
@@ -18,11 +12,7 @@ from holdfast.models.viscous import Viscous
 __all__ = [
     "AnitescuPotra",
     "ContactModel",
-    "CoulombAcceleration",
-    "CoulombSolution",
-    "DrumwrightShell",
     "Frictionless",
-    "InconsistentConfigurationError",
     "Law",
     "Mixed",
     "NoSlip",

@@ -56,8 +56,7 @@ class CoulombSolution(ContactSolution):
 
     def friction_excess(self) -> float:
         """Largest relative impulse by which friction leaves the pyramid, or the cone."""
-        round_ = np.linalg.norm(self.friction, axis=1)
-        size = np.where(self.was_sliding, round_, gauge(self.friction, self._corners))
+        size = gauge(self.friction, self._corners)
         excess = (size - self.friction_limit) * self._tangent_length / self.scale
         return float(excess.max(initial=0.0))
 
@@ -65,16 +64,13 @@ class CoulombSolution(ContactSolution):
         """Largest relative power by which friction falls short of what its limit allows.
 
         Coulomb friction takes as much energy as the pyramid (or the cone) can: with tangential
-        motion u it is ``f_t . u = -limit max_k D_k . u``. Relative to the larger of sigma and the
-        limit, times the scale of u.
+        motion u it is ``f_t . u = -limit max_k D_k . u``.
         """
         before = float(np.linalg.norm(self.problem.cholesky.T @ self.problem.v))
-        force = np.maximum(self.scale, self.friction_limit * self._tangent_length)
-        scale = np.where(self.was_sliding, before, self.scale) * force
+        scale = np.where(self.was_sliding, before, self.scale) * self.scale
         motion = np.where(self.was_sliding[:, None], self._before, self.sliding)
-        speed = np.linalg.norm(motion, axis=1)
-        speed = np.where(self.was_sliding, speed, support(motion, self._corners))
-        gap = (self.friction * motion).sum(axis=1) + self.friction_limit * speed
+        least = -self.friction_limit * support(motion, self._corners)
+        gap = (self.friction * motion).sum(axis=1) - least
         return float(np.abs(gap / scale).max(initial=0.0))
 
     @property
@@ -104,16 +100,14 @@ class CoulombSolution(ContactSolution):
         """How the motion depends on v and f while the same contacts stick and slide: exact there.
 
         Raises:
-            AttributeError: the model is not a complementarity problem (Drumwright-Shell), or a
-                loaded contact slid before (acceleration level): then the direction of friction
-                turns with v, and the motion is not linear in it.
+            AttributeError: a loaded contact slides and the model has no complementarity problem
+                (Drumwright-Shell), or slid before (acceleration level): then the direction of
+                friction turns with v, and the motion is not linear in it.
         """
-        if self.lcp is None:
-            raise AttributeError("linear_map needs the complementarity problem of the model")
         pressed = self.normal > 0.0
         if not (pressed & ~self.sticking & (self.mu > 0.0)).any():
             return super().linear_map()
-        if (pressed & self.was_sliding).any():
+        if self.lcp is None or (pressed & self.was_sliding).any():
             raise AttributeError("linear_map needs contacts that stick; a loaded one slides")
         p, L = self.problem, self.problem.cholesky
         inverse = np.linalg.solve(L, np.eye(p.m))  # L^-1
