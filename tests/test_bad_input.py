@@ -539,7 +539,7 @@ def test_pivot_limit() -> None:
         solve_factored(I3, I3, DOWN, options=Options(max_pivots=1))
     assert caught.value.status is Status.PIVOT_LIMIT
     assert caught.value.problem.N is I3
-    for method in ("ppm", "lemke"):
+    for method in ("ppm", "lemke", "qp"):
         with pytest.raises(SolveError, match="pivot limit") as caught:
             solve(I3, DOWN, method, Options(max_pivots=1))
         assert caught.value.status is Status.PIVOT_LIMIT

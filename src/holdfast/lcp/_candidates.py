@@ -34,7 +34,7 @@ def start(
     y_out: np.ndarray,
     rows_out: np.ndarray,
     chosen_out: np.ndarray,
-    everything: bool,
+    small: bool,
     symmetry: float,
 ) -> int:
     """Factor M and list the first candidates: all rows, or those with bounds or a warm start."""
@@ -61,6 +61,7 @@ def start(
         return NOT_FINITE  # or not to be squared: the caller looks which
 
     count = 0
+    everything = small and warm.shape[0] == 0
     for i in range(n):
         pinned = lo.shape[0] > 0 and (lo[i] != 0.0 or hi[i] != np.inf)
         chosen_out[i] = 1.0 if everything or pinned else 0.0
@@ -73,7 +74,7 @@ def start(
             chosen_out[i] = 1.0
             rows_out[count] = i
             count += 1
-    if not everything and warm.shape[0] == 0:
+    if not small and warm.shape[0] == 0:
         counters[STRIDE] = first_stride(n)
     counters[CANDIDATES] = count
     return SOLVED
@@ -152,9 +153,7 @@ def prepare(
 
 
 @kernel
-def first_guess(
-    cand: Candidates, wanted_out: np.ndarray, counters: np.ndarray, everything: bool
-) -> int:
+def first_guess(cand: Candidates, wanted_out: np.ndarray, counters: np.ndarray, warm: bool) -> int:
     """Fill wanted_out with the candidates to load at once: equality rows, then the warm start.
 
     Returns:
@@ -167,7 +166,7 @@ def first_guess(
             wanted_out[wanted] = r
             wanted += 1
         moved = moved or cand.z[r] != 0.0
-    if not everything:  # the plain candidates are the warm start
+    if warm:  # the plain candidates are the warm start
         for r in range(counters[CANDIDATES]):
             if cand.lo[r] == 0.0 and cand.hi[r] == np.inf:
                 wanted_out[wanted] = r

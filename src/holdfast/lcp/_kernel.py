@@ -8,15 +8,20 @@ while the caller holds them). Each kernel is plain Python: NUMBA_DISABLE_JIT=1 r
 Numba caches a compiled kernel until the file that it is written in changes, and does not notice
 changes in the files of the kernels that it calls. Here the stamp of a cached kernel covers all
 files of this folder, so that an edited or updated checkout never runs yesterday's kernel.
+
+Compilation makes millions of small objects that live until it ends; Python's cycle collector
+walks over them again and again for nothing, and is stopped meanwhile.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.event import Event, Listener, register
 
 _SWITCHES: dict[str, Any] = {
     "cache": True,
@@ -52,6 +57,25 @@ def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
     return compile_
 
+
+class _CollectLater(Listener):
+    """Stops the cycle collector while one of our kernels is compiled."""
+
+    def __init__(self) -> None:
+        self._resume: list[bool] = []
+
+    def on_start(self, event: Event) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith(__package__ or "holdfast")
+        self._resume.append(ours and gc.isenabled())
+        if ours:
+            gc.disable()
+
+    def on_end(self, event: Event) -> None:
+        if self._resume.pop():
+            gc.enable()
+
+
+register("numba:compile", _CollectLater())
 
 # Called from Python.
 entry = _compiler(_SWITCHES)

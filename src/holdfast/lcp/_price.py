@@ -13,10 +13,11 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast.lcp._pivoting import Candidates
 from holdfast.lcp._rows import rows_dot, rows_length2, whitened_norm
+from holdfast.lcp._state import CANDIDATES, CHUNK
 
-CHUNK = 512  # rows whose w stays in the first-level cache between two looks
-SURE = 1e3  # ratio of a row's true length to its estimate that only a very stiff M exceeds
+FAIRLY_SURE = 1e3  # ratio of a row's true length to its estimate that only a very stiff M exceeds
 
 
 @fast_kernel
@@ -107,25 +108,69 @@ def price(
     return largest
 
 
+@fast_kernel
+def longest_row(values: np.ndarray, offsets: np.ndarray, weight: np.ndarray, stride: int) -> float:
+    """Return the largest length of every stride-th row, in the metric of `rows_length2`."""
+    longest = 0.0
+    K = offsets.shape[1] if offsets.shape[0] > 0 else 1
+    s = values.shape[1] // K
+    for i in range(0, values.shape[0], stride):
+        length2 = 0.0
+        for k in range(K):
+            o = offsets[i, k] if offsets.shape[0] > 0 else 0
+            for j in range(s):
+                length2 += values[i, k * s + j] * values[i, k * s + j] * weight[o + j]
+        longest = max(longest, length2)
+    return np.sqrt(longest)
+
+
 @kernel
-def longest_row(
+def look(
     values: np.ndarray,
     offsets: np.ndarray,
-    weight: np.ndarray,
-    stride: int,
-    length2_work: np.ndarray,
+    b: np.ndarray,
+    L: np.ndarray,
+    first: np.ndarray,
+    x: np.ndarray,
+    a_work: np.ndarray,
+    cand: Candidates,
+    counters: np.ndarray,
+    chosen: np.ndarray,
+    w_out: np.ndarray,
+    tol: float,
+    shortest: float,
 ) -> float:
-    """Return the largest estimated length of every stride-th row."""
-    n = values.shape[0]
-    longest = 0.0
-    begin = np.int64(0)
-    while begin < n:
-        end = min(n, begin + CHUNK * stride)
-        rows_length2(values, offsets, weight, begin, end, stride, length2_work)
-        for r in range((end - begin + stride - 1) // stride):
-            longest = max(longest, length2_work[r])
-        begin = end
-    return np.sqrt(longest)
+    """The same where there is room for all rows: make candidates of all that are violated.
+
+    Returns:
+        The largest violation of a row without bounds of its own, or NaN.
+    """
+    n, count = values.shape[0], counters[CANDIDATES]
+    rows_dot(values, offsets, x, np.int64(0), n, np.int64(1), w_out)
+    not_finite = 0.0
+    for i in range(n):
+        if b.shape[0] > 0:
+            w_out[i] += b[i]
+        not_finite += w_out[i] - w_out[i]
+    if not_finite != 0.0:
+        return np.nan
+    largest = 0.0
+    for r in range(count):
+        if cand.lo[r] == 0.0 and cand.hi[r] == np.inf:
+            largest = max(largest, -w_out[cand.rows[r]] / cand.d[r])
+    if largest <= tol:
+        largest = 0.0
+    for i in range(n if count < n else 0):
+        if w_out[i] < 0.0 and chosen[i] == 0.0:
+            d = whitened_norm(values, offsets, i, L, first, a_work)
+            if d <= shortest and (b.shape[0] == 0 or b[i] == 0.0):
+                continue
+            if -w_out[i] > tol * d:
+                largest = max(largest, -w_out[i] / d if d > 0.0 else np.inf)
+                chosen[i] = 1.0
+                cand.rows[counters[CANDIDATES]] = i
+                counters[CANDIDATES] += 1
+    return largest
 
 
 @fast_kernel

@@ -1,13 +1,13 @@
 """One solve from matrices to certified forces: the kernel behind `solve_factored`.
 
-Rounds of: pivot on the candidate rows, rebuild the motion on the original data, one pass over
-*all* rows to see whether any is violated, add the worst of each kind to the candidates. With few
-rows all of them are candidates at once and there is one round; with many the number of passes
-over N is the number of rounds, about four, not the number of pivots. The loaded rows are never
-dropped between rounds, so the objective falls strictly from round to round and the method is
-finite for the same reason as its inner loop.
+Rounds of: pivot on the candidate rows, rebuild the motion on the original data (`advance`), one
+pass over *all* rows to see whether any is violated, add the worst of each kind to the candidates
+(`survey`). With few rows all of them are candidates at once and `advance` does it all; with many
+the number of passes over N is the number of rounds, about four, not the number of pivots. The
+loaded rows are never dropped between rounds, so the objective falls strictly from round to round
+and the method is finite for the same reason as its inner loop.
 
-All state lives in one work array, so that the kernel can return PAUSED and be called again.
+All state lives in one work array, so that the kernels can return and be called again.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -47,18 +47,25 @@ from holdfast.lcp._pivoting import (
     settle,
     stiff,
 )
-from holdfast.lcp._price import SURE, longest_row, price
+from holdfast.lcp._price import FAIRLY_SURE, longest_row, look, price
 from holdfast.lcp._rows import whiten
 from holdfast.lcp._state import (
     CANDIDATES,
+    GAP,
     INSTALL,
     LOADED,
+    NUMBERS,
     PIVOTS,
+    PRIMAL,
     READY,
     ROUNDS,
     RUNNING,
+    SCALE,
+    SHORTEST,
     STAGE,
+    STATIONARITY,
     STRIDE,
+    SURE,
     WHITE,
     carve,
     shape_of,
@@ -67,7 +74,7 @@ from holdfast.lcp._state import (
 
 __all__ = [
     "BAD_BOUNDS", "INFEASIBLE", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
-    "SCALARS", "SOLVED", "advance", "work_size",
+    "SCALARS", "SOLVED", "SURVEY", "advance", "survey", "work_size",
 ]  # fmt: skip
 
 UNCERTIFIED = 4  # as in `holdfast.lcp.Status`
@@ -77,9 +84,11 @@ DEFAULT_PIVOTS = 50  # far above the 3 (n + m) ever seen
 WORK_PER_CALL = 2 * 10**8  # multiplications between two looks at Ctrl-C: tens of milliseconds
 LOOK_AT_ALL = 4096  # up to this many rows, the longest is looked for among all, else in a sample
 
-# scalars at the end of the output: z (n), w (n), motion (m), loaded rows (min(m, n)), these
+# The output is z (n), w (n), motion (m), loaded rows (min(m, n)), then these: residuals primal,
+# dual, complementarity, stationarity; pivots, rank, rounds; one is spare.
 SCALARS = 8
-PRIMAL, DUAL, COMPLEMENTARITY, STATIONARITY, PIVOT_COUNT, RANK, ROUND_COUNT = 0, 1, 2, 3, 4, 5, 6
+
+SURVEY = 20  # status of `advance`: the candidates are solved, the other rows are to be looked at
 
 
 @kernel
@@ -87,26 +96,24 @@ def report(
     cand: Candidates,
     which: np.ndarray,
     counters: np.ndarray,
+    numbers: np.ndarray,
     lo: np.ndarray,
     hi: np.ndarray,
     out: np.ndarray,
-    n: int,
     m: int,
-    scale: float,
-    primal: float,
-    gap: float,
-    stationarity: float,
     status: int,
-) -> float:
+    certificate: float,
+) -> int:
     """Fill out with z, the loaded rows and the residuals; w and the motion are there already.
 
     For an infeasible problem z is the Farkas vector that `pivot` or `prepare` left in cand.w.
 
     Returns:
-        The largest residual.
+        The status, UNCERTIFIED if a residual of a solved problem is too large.
     """
-    scalars = out[2 * n + m + min(m, n) :]
-    dual = 0.0
+    n = (out.shape[0] - m - which.shape[0] - SCALARS) // 2
+    scalars = out[2 * n + m + which.shape[0] :]
+    primal, dual = numbers[PRIMAL], 0.0
     for r in range(counters[CANDIDATES]):
         i = cand.rows[r]
         if status == INFEASIBLE:
@@ -129,15 +136,12 @@ def report(
                 primal = max(primal, w)
     for l in range(counters[LOADED]):
         out[2 * n + m + l] = cand.rows[which[l]]
-    size = scale if scale > 0.0 else 1.0
-    scalars[PRIMAL] = primal / size
-    scalars[DUAL] = dual / size
-    scalars[COMPLEMENTARITY] = gap / size
-    scalars[STATIONARITY] = stationarity
-    scalars[PIVOT_COUNT] = counters[PIVOTS]
-    scalars[RANK] = counters[LOADED]
-    scalars[ROUND_COUNT] = counters[ROUNDS]
-    return max(scalars[PRIMAL], scalars[DUAL], scalars[COMPLEMENTARITY], stationarity)
+    size = numbers[SCALE] if numbers[SCALE] > 0.0 else 1.0
+    scalars[0], scalars[1] = primal / size + 0.0, dual / size + 0.0  # no -0.0
+    scalars[2], scalars[3] = numbers[GAP] / size, numbers[STATIONARITY]
+    scalars[4], scalars[5], scalars[6] = counters[PIVOTS], counters[LOADED], counters[ROUNDS]
+    worst = max(scalars[0], scalars[1], scalars[2], scalars[3])
+    return UNCERTIFIED if status == SOLVED and not worst <= certificate else status
 
 
 @entry
@@ -151,6 +155,7 @@ def advance(
     hi: np.ndarray,
     warm: np.ndarray,
     work: np.ndarray,
+    as_integers: np.ndarray,
     out: np.ndarray,
     fresh: bool,
     pinned: int,
@@ -168,41 +173,40 @@ def advance(
         M: inertia as blocks (nb, s, s); no blocks at all stand for the identity.
         b, lo, hi: empty arrays stand for 0, 0 and inf.
         warm: rows that were loaded in an earlier solve.
-        work: of `work_size`; keeps the state between calls.
+        work, as_integers: of `work_size`, the same memory twice; keeps the state between calls.
         fresh: whether this is the first call.
         max_pivots: negative for the default, DEFAULT_PIVOTS per row and coordinate.
     """
     n, m = values.shape[0], v.shape[0]
     K = offsets.shape[1] if offsets.shape[0] > 0 else 0
     sh = shape_of(n, values.shape[1], K, m, M.shape[0], M.shape[1], pinned, warm.shape[0])
-    st = carve(work, sh)
-    counters = st.counters
-    cand = st.cand
-    z = out[:n]  # until the end: 1 for rows that are candidates, 0 for the others
+    st = carve(work, as_integers, sh)
+    counters, numbers, cand = st.counters, st.numbers, st.cand
+    chosen = out[:n]  # until the end: 1 for rows that are candidates, 0 for the others
     w = out[n : 2 * n]
     x = out[2 * n : 2 * n + m]
     if max_pivots < 0:
         max_pivots = 100 + DEFAULT_PIVOTS * (n + m)
     budget = 10 + WORK_PER_CALL // (1 + m * m + cand.A.size)
-    scale, primal, gap, stationarity = 0.0, 0.0, 0.0, 0.0
     status = SOLVED
-    sure = SURE
     attempts, settled, settled_at = 0, 0, np.int64(0)
     unsettled = False
     if fresh:
         status = start(
-            M, v, lo, hi, warm, counters, st.L, st.first, st.weight, st.y0, st.y, cand.rows, z,
-            sh.everything, symmetry,
+            M, v, lo, hi, warm, counters, st.L, st.first, st.weight, st.y0, st.y, cand.rows,
+            chosen, sh.small, symmetry,
         )  # fmt: skip
-    shortest = 0.0
-    if status == SOLVED:
-        stride = np.int64(1) if n <= LOOK_AT_ALL else np.int64(THINNING)
-        longest = longest_row(values, offsets, st.weight, stride, st.chunk[1])
-        shortest = zero_row * longest
-        if not longest < HUGE:
-            status = NOT_FINITE
-        if longest < TINY and largest_entry(values.reshape(values.size)) > 0.0:
-            status = NOT_FINITE
+        for k in range(NUMBERS):
+            numbers[k] = 0.0
+        if status == SOLVED:
+            stride = np.int64(1) if n <= LOOK_AT_ALL else np.int64(THINNING)
+            longest = longest_row(values, offsets, st.weight, stride)
+            numbers[SHORTEST] = zero_row * longest
+            numbers[SURE] = FAIRLY_SURE
+            if not longest < HUGE:
+                status = NOT_FINITE
+            if longest < TINY and largest_entry(values.reshape(values.size)) > 0.0:
+                status = NOT_FINITE
     while status == SOLVED:
         if counters[READY] < counters[CANDIDATES]:
             whiten(
@@ -210,12 +214,12 @@ def advance(
                 counters[CANDIDATES], cand.A, cand.offset, cand.d,
             )  # fmt: skip
             counters[WHITE] = counters[CANDIDATES]
-            status = prepare(b, lo, hi, cand, counters, shortest)
+            status = prepare(b, lo, hi, cand, counters, numbers[SHORTEST])
             if status != SOLVED:
                 break
         if counters[STAGE] == INSTALL:
             counters[STAGE] = RUNNING
-            wanted = first_guess(cand, st.wanted, counters, sh.everything)
+            wanted = first_guess(cand, st.wanted, counters, warm.shape[0] > 0)
             if wanted >= 0:
                 install(cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank)
                 unsettled = True
@@ -236,51 +240,78 @@ def advance(
             unsettled = True
             continue
         counters[ROUNDS] += 1
-        stationarity, gap = finish(
+        numbers[STATIONARITY], numbers[GAP] = finish(
             values, offsets, M, v, b, st.L, st.first, cand, st.loaded, counters, st.vectors,
             st.g, x, scale if scale > 0.0 else norm(st.y),
         )  # fmt: skip
-        # The size of the motion as rebuilt: st.y may have wandered off while forces were huge.
-        multiply_upper(st.L, st.first, x, st.a)
-        scale = max(scale, norm(st.a))
-        primal = price(
-            values, offsets, b, lo, hi, st.L, st.first, st.weight, x, st.a, st.chunk[0],
-            st.chunk[1], w, st.bucket, st.violation, feasibility * scale, shortest,
-            counters[STRIDE], sure,
+        # The motion as rebuilt, and its size: st.y may have wandered off while forces were huge.
+        multiply_upper(st.L, st.first, x, st.y)
+        numbers[SCALE] = max(scale, norm(st.y))
+        if not sh.small:
+            return SURVEY
+        before = counters[CANDIDATES]
+        numbers[PRIMAL] = look(
+            values, offsets, b, st.L, st.first, x, st.a, cand, counters, chosen, w,
+            feasibility * numbers[SCALE], numbers[SHORTEST],
         )  # fmt: skip
-        if np.isnan(primal):
+        if np.isnan(numbers[PRIMAL]):
             status = NOT_FINITE
-        elif primal > 0.0 and not sh.everything:
-            make_room(cand, st.loaded.which, counters, z, sh.buckets)
-            if gather(cand.rows, st.bucket, counters, z):
-                multiply_upper(st.L, st.first, x, st.y)
-            elif sure < np.inf:
-                sure = np.inf  # no new row: estimated lengths misled, judge by the true ones
-            else:
+        elif counters[CANDIDATES] == before:
+            if numbers[PRIMAL] == 0.0 or attempts == MAX_ATTEMPTS:
                 break
-        elif primal > 0.0 and attempts < MAX_ATTEMPTS:
             attempts += 1  # rounding in the whitened rows: go on from the motion as rebuilt
-            multiply_upper(st.L, st.first, x, st.y)
+    if status == PAUSED:
+        return status
+    return report(cand, st.loaded.which, counters, numbers, lo, hi, out, m, status, certificate)
+
+
+@entry
+def survey(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    M: np.ndarray,
+    m: int,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    warm: np.ndarray,
+    work: np.ndarray,
+    as_integers: np.ndarray,
+    out: np.ndarray,
+    pinned: int,
+    feasibility: float,
+    certificate: float,
+) -> int:
+    """Look at all rows after `advance` returned SURVEY, for rows that are violated.
+
+    Returns:
+        SURVEY if there are new candidates for `advance`, else the status of the answer in out.
+    """
+    n = values.shape[0]
+    K = offsets.shape[1] if offsets.shape[0] > 0 else 0
+    sh = shape_of(n, values.shape[1], K, m, M.shape[0], M.shape[1], pinned, warm.shape[0])
+    st = carve(work, as_integers, sh)
+    counters, numbers, cand = st.counters, st.numbers, st.cand
+    chosen = out[:n]
+    x = out[2 * n : 2 * n + m]
+    status = SOLVED
+    while status == SOLVED:
+        numbers[PRIMAL] = price(
+            values, offsets, b, lo, hi, st.L, st.first, st.weight, x, st.a, st.chunk[0],
+            st.chunk[1], out[n : 2 * n], st.bucket, st.violation, feasibility * numbers[SCALE],
+            numbers[SHORTEST], counters[STRIDE], numbers[SURE],
+        )  # fmt: skip
+        if np.isnan(numbers[PRIMAL]):
+            status = NOT_FINITE
+        elif numbers[PRIMAL] > 0.0:
+            make_room(cand, st.loaded.which, counters, chosen, sh.buckets)
+            if gather(cand.rows, st.bucket, counters, chosen):
+                return SURVEY
+            if numbers[SURE] == np.inf:
+                break
+            numbers[SURE] = np.inf  # no new row: estimated lengths misled, judge by the true ones
         elif counters[STRIDE] > 1:
             counters[STRIDE] //= THINNING
         else:
             break
-    if status != PAUSED:
-        worst = report(
-            cand,
-            st.loaded.which,
-            counters,
-            lo,
-            hi,
-            out,
-            n,
-            m,
-            scale,
-            primal,
-            gap,
-            stationarity,
-            status,
-        )
-        if status == SOLVED and not worst <= certificate:
-            status = UNCERTIFIED
-    return status
+    return report(cand, st.loaded.which, counters, numbers, lo, hi, out, m, status, certificate)

@@ -11,15 +11,19 @@ import numpy as np
 
 from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp._pivoting import Candidates, Loaded
-from holdfast.lcp._price import CHUNK
 
 DENSE = 48  # up to this many coordinates, candidates are stored dense: loops over blocks cost more
-ALL_ROWS = 16  # up to this many rows per coordinate, all are candidates at once
+ALL_ROWS = 16  # up to this many rows per coordinate, all can be candidates at once
 BUCKETS = 127  # at most this many new candidates in a round; prime, as the hash of `_bucket` likes
+CHUNK = 512  # rows priced at a time: their w stays in the first-level cache between two looks
 
 COUNTERS = 8  # integers at the head of the integer part of the work array
 CANDIDATES, LOADED, PIVOTS, STAGE, ROUNDS, STRIDE, READY, WHITE = 0, 1, 2, 3, 4, 5, 6, 7
 INSTALL, RUNNING = 0, 1  # values of STAGE
+
+NUMBERS = 6  # floats at the head of the work array
+SCALE, PRIMAL, GAP, STATIONARITY = 0, 1, 2, 3  # size of the motion, residuals
+SHORTEST, SURE = 4, 5  # tolerances of `price`
 
 
 class Shape(NamedTuple):
@@ -33,7 +37,7 @@ class Shape(NamedTuple):
     capacity: int  # candidates
     loaded: int  # most rows that can be loaded
     buckets: int
-    everything: bool  # whether all rows are candidates from the start
+    small: bool  # whether there is room for all rows among the candidates
 
 
 @kernel
@@ -52,13 +56,13 @@ def shape_of(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, w
         width = m
     if nb == 0:
         s = 0
-    everything = warm == 0 and n <= ALL_ROWS * m
+    small = n <= ALL_ROWS * m
     capacity = n
-    buckets = 1
-    if not everything:
+    buckets = 0
+    if not small:
         buckets = max(1, min(BUCKETS, n // 8))
         capacity = pinned + min(warm, n) + min(m, n) + 4 * buckets
-    return Shape(n, m, s, width, K, capacity, min(m, n), buckets, everything)
+    return Shape(n, m, s, width, K, capacity, min(m, n), buckets, small)
 
 
 @entry
@@ -71,7 +75,7 @@ def work_size(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, 
 @kernel
 def float_size(sh: Shape) -> int:
     """Return how many floats `carve` hands out."""
-    vectors = 9 * sh.m + 6 * sh.capacity + 2 * sh.loaded + sh.buckets + 2 * CHUNK
+    vectors = NUMBERS + 9 * sh.m + 6 * sh.capacity + 2 * sh.loaded + sh.buckets + 2 * CHUNK
     return vectors + sh.m * sh.s + sh.capacity * sh.width + sh.loaded * (sh.m + sh.loaded)
 
 
@@ -85,6 +89,7 @@ class State(NamedTuple):
     """Views into the work array."""
 
     counters: np.ndarray
+    numbers: np.ndarray
     L: np.ndarray
     first: np.ndarray
     y0: np.ndarray
@@ -102,10 +107,11 @@ class State(NamedTuple):
 
 
 @kernel
-def carve(work: np.ndarray, sh: Shape) -> State:
-    """Return the views of a solve's state into its work array."""
+def carve(work: np.ndarray, as_integers: np.ndarray, sh: Shape) -> State:
+    """Return the views of a solve's state into its work array, given as floats and integers."""
     m, cap, k = sh.m, sh.capacity, sh.loaded
-    p = 0
+    numbers = work[:NUMBERS]
+    p = NUMBERS
     nb = m // sh.s if sh.s > 0 else 0
     L = work[p : p + nb * sh.s * sh.s].reshape(nb, sh.s, sh.s)
     p += m * sh.s
@@ -133,7 +139,7 @@ def carve(work: np.ndarray, sh: Shape) -> State:
     g = work[p : p + 2 * k]
     chunk = work[p + 2 * k : p + 2 * k + 2 * CHUNK].reshape(2, CHUNK)
 
-    integers = work[float_size(sh) :].view(np.int64)
+    integers = as_integers[float_size(sh) :]
     counters = integers[:COUNTERS]
     p = COUNTERS
     first = integers[p : p + m]
@@ -150,19 +156,6 @@ def carve(work: np.ndarray, sh: Shape) -> State:
     cand = Candidates(A, offset, rows, d, beta, lo, hi, z, w, place)
     loaded = Loaded(which, Q, R)
     return State(
-        counters,
-        L,
-        first,
-        y0,
-        y,
-        weight,
-        a,
-        g,
-        chunk,
-        vectors,
-        violation,
-        bucket,
-        wanted,
-        cand,
-        loaded,
-    )
+        counters, numbers, L, first, y0, y, weight, a, g, chunk, vectors, violation, bucket,
+        wanted, cand, loaded,
+    )  # fmt: skip

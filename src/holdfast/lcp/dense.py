@@ -200,7 +200,8 @@ def _qp(problem: DenseLCP, options: Options) -> Found:
 
     A, d = semidefinite_factor(problem.F, options)
     n, r = A.shape
-    tight = {"primal_tol": 1e-12, "dual_tol": 1e-12}
+    limit = 100 + 100 * n if options.max_pivots is None else options.max_pivots
+    settings = {"primal_tol": 1e-12, "dual_tol": 1e-12, "iter_limit": limit}
     unit = np.abs(problem.e / d).max(initial=0.0) or 1.0  # daqp's tolerances are absolute
     e, scale = problem.e / d / unit, unit / d  # so z = scale times what daqp finds
     if problem.plain:
@@ -210,13 +211,14 @@ def _qp(problem: DenseLCP, options: Options) -> Found:
         H, f, rows = A @ A.T, e, np.zeros((0, n))
         lower = np.maximum(problem.lo / scale, -1e30)
         upper = np.minimum(problem.hi / scale, 1e30)
-    x, _, flag, info = daqp.solve(H, f, rows, upper, lower, **tight)
+    x, _, flag, info = daqp.solve(H, f, rows, upper, lower, **settings)
     if flag == -1:  # "infeasible", without a proof: principal pivoting has one, or an answer
         return _ppm(problem, options)._replace(fallback="ppm")
     if flag != 1:
-        raise SolveError(
-            f"daqp ended with exit flag {flag}", status=Status.PIVOT_LIMIT, problem=problem
-        )
+        message = f"daqp gave up (exit flag {flag})"
+        if flag == -4:
+            message = f"{Status.PIVOT_LIMIT.message} ({info['iterations']} in daqp)"
+        raise SolveError(message, status=Status.PIVOT_LIMIT, problem=problem)
     multiplier = np.asarray(info["lam"])
     if problem.plain:
         z = np.abs(multiplier) * scale

@@ -35,7 +35,7 @@ from holdfast.lcp.status import Status
 _NONE = np.empty(0)
 _IDENTITY = np.empty((0, 0, 0))
 _NO_ROWS = np.empty(0, dtype=np.int64)
-_PAUSED = _solve.PAUSED
+_PAUSED, _SURVEY = _solve.PAUSED, _solve.SURVEY
 _LOST = (Status.PIVOT_LIMIT, Status.UNCERTIFIED)
 
 COARSER_RANKS = (1e-10, 1e-8, 1e-6)
@@ -43,6 +43,7 @@ COARSER_RANKS = (1e-10, 1e-8, 1e-6)
 rounding decides which of them are loaded. The certificate stays what it is."""
 
 _advance = _solve.advance
+_survey = _solve.survey
 _work_size = _solve.work_size
 
 
@@ -140,11 +141,15 @@ def _run(
     work = np.empty(_work_size(n, width, offsets.shape[1], m, nb, s, pinned, warm.shape[0]))
     out = np.empty(2 * n + m + min(m, n) + _solve.SCALARS)
     arguments = options.kernel_arguments
+    as_integers = work.view(np.int64)
     status, fresh = _PAUSED, True
-    while status == _PAUSED:  # between two calls Ctrl-C gets through
-        status = _advance(values, offsets, M, v, b, lo, hi, warm, work, out, fresh, pinned,
-                          *arguments)  # fmt: skip
+    while status in (_PAUSED, _SURVEY):  # between two calls Ctrl-C gets through
+        status = _advance(values, offsets, M, v, b, lo, hi, warm, work, as_integers, out, fresh,
+                          pinned, *arguments)  # fmt: skip
         fresh = False
+        if status == _SURVEY:
+            status = _survey(values, offsets, M, m, b, lo, hi, warm, work, as_integers, out,
+                             pinned, options.feasibility, options.certificate)  # fmt: skip
     return status, out
 
 
