@@ -65,6 +65,7 @@ OPTIONS = [
 
 RESULT = [
     "certified",
+    "equality_pivots",
     "fallback",
     "loaded",
     "motion",

@@ -229,23 +229,28 @@ class ContactProblem:
         return _frozen(np.linalg.cholesky(self.inertia) if self.m else np.zeros((0, 0)))
 
     @cached_property
-    def lengths(self) -> dict[str, np.ndarray]:
-        """`row_lengths` of N, S, T, J and U."""
-        return {name: self.row_lengths(getattr(self, name)) for name in ("N", "S", "T", "J", "U")}
+    def whitened(self) -> dict[str, np.ndarray]:
+        """N, S, T, J, R and U in coordinates in which the inertia is the identity."""
+        names = ("N", "S", "T", "J", "R", "U")
+        rows = self.whiten(np.concatenate([getattr(self, name) for name in names]))
+        ends = np.cumsum([len(getattr(self, name)) for name in names])
+        return dict(zip(names, np.split(rows, ends[:-1]), strict=True))
 
-    def row_lengths(self, rows: np.ndarray) -> np.ndarray:
-        """Length of rows in the metric of M^-1, to measure motions along them.
+    def whiten(self, rows: np.ndarray) -> np.ndarray:
+        """``rows L^-T`` for ``M = L L'``."""
+        from scipy.linalg import solve_triangular
+
+        if rows.size == 0:
+            return rows
+        return solve_triangular(self.cholesky, rows.T, lower=True, check_finite=False).T
+
+    @cached_property
+    def lengths(self) -> dict[str, np.ndarray]:
+        """Lengths of the rows of N, S, T, J, R and U in the metric of M^-1.
 
         A row of zeros, or what cancellation left of one, is given the length of the longest row.
         """
-        from scipy.linalg import solve_triangular
-
-        if rows.size:
-            rows = solve_triangular(self.cholesky, rows.T, lower=True).T
-        length = np.linalg.norm(rows, axis=1)
-        longest = length.max(initial=0.0)
-        length[length <= lcp.Options().zero_row * longest] = longest or 1.0
-        return length
+        return {name: _lengths(rows) for name, rows in self.whitened.items()}
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M^-1 rhs`` for a vector, or for the columns of a matrix."""
@@ -307,6 +312,13 @@ def _matrix(name: str, value: Any, m: int, M: np.ndarray) -> np.ndarray:
     if value is None:
         return np.zeros((0, m))
     return np.array(_checks.as_matrix(name, value, cols=m, of=("M", M)))
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(rows, axis=1)
+    longest = length.max(initial=0.0)
+    length[length <= lcp.Options().zero_row * longest] = longest or 1.0
+    return length
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -176,12 +176,8 @@ class ContactSolution:
             motions = (p.solve(p.f), p.solve(self.drag @ p.v), self.motion)
         return float(max(np.linalg.norm(p.cholesky.T @ x) for x in motions)) or 1.0
 
-    def _length(self, rows: np.ndarray) -> np.ndarray:
-        """Length of rows, see `ContactProblem.row_lengths`."""
-        return self.problem.row_lengths(rows)
-
     def lengths(self, name: str) -> np.ndarray:
-        """Lengths d of the rows ``problem.<name>``, see `ContactProblem.row_lengths`."""
+        """Lengths d of the rows ``problem.<name>``, see `ContactProblem.lengths`."""
         return self.problem.lengths[name]
 
     def slip(self) -> float:

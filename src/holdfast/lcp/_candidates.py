@@ -111,8 +111,14 @@ def prepare(
     cand: Candidates,
     counters: np.ndarray,
     shortest: float,
+    choosing: bool,
 ) -> int:
     """Initialise the variables of the candidates that are whitened but not ready yet.
+
+    Args:
+        shortest: rows without an offset up to this length are rounding, and get no force.
+        choosing: whether equality rows are cut down to an independent set. Then the same goes
+            for equality rows with an offset: not to hold is for the caller to notice.
 
     Returns:
         SOLVED, NOT_FINITE, BAD_BOUNDS, or INFEASIBLE for a row of zeros that cannot hold; then
@@ -128,7 +134,11 @@ def prepare(
             return NOT_FINITE
         if not (low <= high and low < np.inf and high > -np.inf):
             return BAD_BOUNDS
-        if d == 0.0:  # w = b whatever the motion: z sits on the bound that b asks for
+        if choosing and d <= shortest and low == -np.inf and high == np.inf:
+            low, high = 0.0, 0.0
+            d = d if d > 0.0 else 1.0
+            cand.d[r] = d
+        elif d == 0.0:  # w = b whatever the motion: z sits on the bound that b asks for
             d = 1.0
             cand.d[r] = 1.0
             bound = high if beta < 0.0 else low

@@ -300,26 +300,44 @@ def install(
     a_work: np.ndarray,
     g_work: np.ndarray,
     rank: float,
-) -> None:
+    equality_rank: float,
+) -> tuple[float, float]:
     """Load the wanted candidates at once: a guess from an earlier solve, or equality rows.
 
     Rows that depend on those before them are passed over. `settle` must follow: it finds the
     forces and lets rows leave that cannot stay, so that `pivot` can go on from a point on its path.
+
+    With a positive `equality_rank` equality rows go through Algorithm 2 (Find-Indices) here: one
+    whose part outside the span of those before it is no longer than this is left out for good.
+
+    Returns:
+        Of the equality rows, the smallest such length kept and the largest left out.
     """
     k = counters[1]
+    kept, rejected = np.inf, 0.0
     for t in range(wanted.shape[0]):
         r = wanted[t]
-        if cand.place[r] != FREE or k == loaded.which.shape[0]:
+        if cand.place[r] != FREE:
             continue
-        scatter(cand.A, cand.offset, r, a_work)
-        rho = np.sqrt(factor.project(loaded.Q, k, a_work, g_work[k : 2 * k], g_work))
-        if rho > rank:
+        equality = cand.lo[r] == -np.inf and cand.hi[r] == np.inf
+        rho = 0.0
+        if k < loaded.which.shape[0]:
+            scatter(cand.A, cand.offset, r, a_work)
+            rho = np.sqrt(factor.project(loaded.Q, k, a_work, g_work[k : 2 * k], g_work))
+        if rho > (max(rank, equality_rank) if equality else rank):
             factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
             loaded.which[k] = r
             cand.place[r] = k
             k += 1
+            if equality:
+                kept = min(kept, rho)
+        elif equality and equality_rank > 0.0:
+            rejected = max(rejected, rho)
+            cand.lo[r] = 0.0
+            cand.hi[r] = 0.0
     counters[1] = k
     counters[2] += k
+    return kept, rejected
 
 
 @kernel

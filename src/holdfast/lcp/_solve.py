@@ -53,11 +53,13 @@ from holdfast.lcp._state import (
     CANDIDATES,
     GAP,
     INSTALL,
+    KEPT,
     LOADED,
     NUMBERS,
     PIVOTS,
     PRIMAL,
     READY,
+    REJECTED,
     ROUNDS,
     RUNNING,
     SCALE,
@@ -71,6 +73,7 @@ from holdfast.lcp._state import (
     shape_of,
     work_size,
 )
+from holdfast.lcp.result import SCALARS
 
 __all__ = [
     "BAD_BOUNDS", "INFEASIBLE", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
@@ -83,10 +86,6 @@ MAX_ATTEMPTS = 3  # how often to go on after rounding hid a violated row
 DEFAULT_PIVOTS = 50  # far above the 3 (n + m) ever seen
 WORK_PER_CALL = 2 * 10**8  # multiplications between two looks at Ctrl-C: tens of milliseconds
 LOOK_AT_ALL = 4096  # up to this many rows, the longest is looked for among all, else in a sample
-
-# The output is z (n), w (n), motion (m), loaded rows (min(m, n)), then these: residuals primal,
-# dual, complementarity, stationarity; pivots, rank, rounds; one is spare.
-SCALARS = 8
 
 SURVEY = 20  # status of `advance`: the candidates are solved, the other rows are to be looked at
 
@@ -140,6 +139,7 @@ def report(
     scalars[0], scalars[1] = primal / size + 0.0, dual / size + 0.0  # no -0.0
     scalars[2], scalars[3] = numbers[GAP] / size, numbers[STATIONARITY]
     scalars[4], scalars[5], scalars[6] = counters[PIVOTS], counters[LOADED], counters[ROUNDS]
+    scalars[7], scalars[8] = numbers[KEPT], numbers[REJECTED]
     worst = max(scalars[0], scalars[1], scalars[2], scalars[3])
     return UNCERTIFIED if status == SOLVED and not worst <= certificate else status
 
@@ -165,8 +165,9 @@ def advance(
     zero_row: float,
     certificate: float,
     max_pivots: int,
+    equality_rank: float,
 ) -> int:
-    """Solve, or go on solving; fill out (layout: see SCALARS) when done.
+    """Solve, or go on solving; fill out (layout: see `result.SCALARS`) when done.
 
     Args:
         values, offsets: the rows N (see `_rows`).
@@ -176,6 +177,7 @@ def advance(
         work, as_integers: of `work_size`, the same memory twice; keeps the state between calls.
         fresh: whether this is the first call.
         max_pivots: negative for the default, DEFAULT_PIVOTS per row and coordinate.
+        equality_rank: see `install`.
     """
     n, m = values.shape[0], v.shape[0]
     K = offsets.shape[1] if offsets.shape[0] > 0 else 0
@@ -198,6 +200,7 @@ def advance(
         )  # fmt: skip
         for k in range(NUMBERS):
             numbers[k] = 0.0
+        numbers[KEPT] = np.inf
         if status == SOLVED:
             stride = np.int64(1) if n <= LOOK_AT_ALL else np.int64(THINNING)
             longest = longest_row(values, offsets, st.weight, stride)
@@ -214,14 +217,16 @@ def advance(
                 counters[CANDIDATES], cand.A, cand.offset, cand.d,
             )  # fmt: skip
             counters[WHITE] = counters[CANDIDATES]
-            status = prepare(b, lo, hi, cand, counters, numbers[SHORTEST])
+            status = prepare(b, lo, hi, cand, counters, numbers[SHORTEST], equality_rank > 0.0)
             if status != SOLVED:
                 break
         if counters[STAGE] == INSTALL:
             counters[STAGE] = RUNNING
             wanted = first_guess(cand, st.wanted, counters, warm.shape[0] > 0)
             if wanted >= 0:
-                install(cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank)
+                numbers[KEPT], numbers[REJECTED] = install(
+                    cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank, equality_rank
+                )
                 unsettled = True
         if unsettled:
             settle(cand, st.loaded, counters, st.y0, st.y, st.a, st.g)

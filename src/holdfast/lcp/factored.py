@@ -20,6 +20,7 @@ written. Same input, same bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -57,6 +58,23 @@ class FactoredLCP:
     b: Any = None
     lo: Any = None
     hi: Any = None
+
+
+class Arrays(NamedTuple):
+    """The problem as the kernel takes it."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+    M: np.ndarray
+    v: np.ndarray
+    b: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+    @property
+    def finite(self) -> bool:
+        """Whether rows, inertia, motion and offsets are all finite."""
+        return all(np.isfinite(array).all() for array in (self.values, self.M, self.v, self.b))
 
 
 def solve_factored(
@@ -106,34 +124,50 @@ def solve_factored(
     b_ = _NONE if b is None else _checks.as_vector("b", b, n, of=("N", values))
     lo_, hi_ = bounds_or_none(lo, hi, n, ("N", values))
     warm = _NO_ROWS if warm_start is None else _warm_rows(warm_start)
-    status, out = _run(values, offsets, M_, v_, b_, lo_, hi_, warm, options)
+    arrays = Arrays(values, offsets, M_, v_, b_, lo_, hi_)
+    return solve_arrays(arrays, warm, options, lambda: FactoredLCP(N, M, v, b, lo, hi))
+
+
+def solve_arrays(
+    arrays: Arrays,
+    warm: np.ndarray,
+    options: Options,
+    problem: Callable[[], FactoredLCP],
+    equality_rank: float = 0.0,
+) -> LCPResult:
+    """`solve_factored` for arrays that are known to be in order.
+
+    Args:
+        arrays: float64, C order.
+        warm: rows expected to be loaded.
+        options: tolerances.
+        problem: makes the problem that an error carries.
+        equality_rank: if positive, equality rows are cut down to an independent set first
+            (Algorithm 2), with this as the rank tolerance; the others get no force and are
+            not looked at again.
+    """
+    n, m = arrays.values.shape[0], arrays.v.shape[0]
+    status, out = _run(arrays, warm, options, equality_rank)
     if status == 0:
         return LCPResult(out, n, m)
-    arrays = Arrays(values, offsets, M_, v_, b_, lo_, hi_)
     if status == _solve.NOT_FINITE and arrays.finite:
-        status, out = _run_rescaled(arrays, warm, options)
+        status, out = _run_rescaled(arrays, warm, options, equality_rank)
         if status == 0:
             return LCPResult(out, n, m)
     if status in _LOST:
         for rank in COARSER_RANKS:
-            again, better = _run(*arrays, warm, replace(options, rank=rank))
+            coarser = replace(options, rank=rank)
+            again, better = _run(arrays, warm, coarser, equality_rank)
             if again == 0:
                 return LCPResult(better, n, m, fallback=f"rank={rank:g}")
-    _fail(status, FactoredLCP(N, M, v, b, lo, hi), arrays, out, options)
+    _fail(status, problem(), arrays, out, options)
 
 
 def _run(
-    values: np.ndarray,
-    offsets: np.ndarray,
-    M: np.ndarray,
-    v: np.ndarray,
-    b: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    warm: np.ndarray,
-    options: Options,
+    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float
 ) -> tuple[int, np.ndarray]:
     """Status of the kernel and what it wrote."""
+    values, offsets, M, v, b, lo, hi = arrays
     n, width = values.shape
     m = v.shape[0]
     nb, s, _ = M.shape
@@ -145,7 +179,7 @@ def _run(
     status, fresh = _PAUSED, True
     while status in (_PAUSED, _SURVEY):  # between two calls Ctrl-C gets through
         status = _advance(values, offsets, M, v, b, lo, hi, warm, work, as_integers, out, fresh,
-                          pinned, *arguments)  # fmt: skip
+                          pinned, *arguments, equality_rank)  # fmt: skip
         fresh = False
         if status == _SURVEY:
             status = _survey(values, offsets, M, m, b, lo, hi, warm, work, as_integers, out,
@@ -203,24 +237,9 @@ def _count_pinned(lo: np.ndarray, hi: np.ndarray) -> int:
     return int(np.count_nonzero((lo != 0.0) | (hi != np.inf)))
 
 
-class Arrays(NamedTuple):
-    """The problem as the kernel takes it."""
-
-    values: np.ndarray
-    offsets: np.ndarray
-    M: np.ndarray
-    v: np.ndarray
-    b: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-
-    @property
-    def finite(self) -> bool:
-        """Whether rows, inertia, motion and offsets are all finite."""
-        return all(np.isfinite(array).all() for array in (self.values, self.M, self.v, self.b))
-
-
-def _run_rescaled(arrays: Arrays, warm: np.ndarray, options: Options) -> tuple[int, np.ndarray]:
+def _run_rescaled(
+    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float
+) -> tuple[int, np.ndarray]:
     """As `_run`, in units in which squares neither overflow nor vanish.
 
     Rows are multiplied by nu, the inertia by kappa and motions by alpha, powers of two, so that
@@ -232,10 +251,10 @@ def _run_rescaled(arrays: Arrays, warm: np.ndarray, options: Options) -> tuple[i
     alpha = min(_power(v), _power(b) / (nu / np.sqrt(kappa))) if b.size else _power(v)
     force = kappa * alpha / nu
     with np.errstate(all="ignore"):
-        status, out = _run(
-            values * nu, offsets, M * kappa, v * alpha, b * alpha * nu, lo * force, hi * force,
-            warm, options,
-        )  # fmt: skip
+        rescaled = Arrays(
+            values * nu, offsets, M * kappa, v * alpha, b * alpha * nu, lo * force, hi * force
+        )
+        status, out = _run(rescaled, warm, options, equality_rank)
         out[:n] /= force if status != _solve.INFEASIBLE else 1.0  # a certificate has no scale
         out[n : 2 * n] /= alpha * nu
         out[2 * n : 2 * n + m] /= alpha

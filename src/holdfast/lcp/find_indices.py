@@ -128,11 +128,7 @@ def find_indices(
         NotSymmetricError: M is not symmetric.
         NotPositiveDefiniteError: M has no Cholesky factor.
     """
-    if not 0.0 < rank_tol < 1.0:
-        raise InputError(
-            "rank_tol",
-            f"is {rank_tol}; expected above 0 and below 1, as whitened rows have length 1",
-        )
+    check_rank_tol(rank_tol)
     M = as_inertia("M", M)
     m = M.shape[0] * M.shape[1]
     J, S, T = _rows("J", J, M, m), _rows("S", S, M, m), _rows("T", T, M, m)
@@ -158,6 +154,15 @@ def find_indices(
         float(pivots[1]),
         rank_tol,
     )
+
+
+def check_rank_tol(rank_tol: float) -> None:
+    """Refuse a tolerance that keeps all rows or none."""
+    if not 0.0 < rank_tol < 1.0:
+        raise InputError(
+            "rank_tol",
+            f"is {rank_tol}; expected above 0 and below 1, as whitened rows have length 1",
+        )
 
 
 def _frozen(rows: np.ndarray) -> np.ndarray:

@@ -8,6 +8,11 @@ import numpy as np
 
 from holdfast.lcp.status import Status
 
+# The data of a result are z (n), w (n), motion (m), loaded rows (at most min(m, n)), then so many
+# numbers: residuals primal, dual, complementarity, stationarity; pivots, rank, rounds; smallest
+# kept and largest rejected pivot of the equality rows.
+SCALARS = 9
+
 
 class Residuals(NamedTuple):
     """How far an answer is from satisfying the problem, relative to the problem's own scale.
@@ -49,6 +54,8 @@ class LCPResult:
         rank: number of loaded rows.
         loaded: (rank,) the loaded rows; a warm start for the next, similar problem.
         rounds: passes over all rows.
+        equality_pivots: smallest kept and largest rejected pivot of the equality rows, which the
+            contact models have cut down to an independent set; (inf, 0) if there are none.
         regularization: Tikhonov eps that Lemke's method needed; 0.0 for the problem as given.
         fallback: what had to be done differently to get a certified answer ("rank=1e-10": rows so
             nearly dependent that a coarser rank tolerance was needed; "ppm": another method);
@@ -66,7 +73,7 @@ class LCPResult:
         regularization: float = 0.0,
         fallback: str | None = None,
     ) -> None:
-        self._data = data  # z, w, motion, loaded rows, scalars: as `_solve.advance` fills it
+        self._data = data
         self._n = n
         self._m = m
         self.status = status
@@ -120,8 +127,13 @@ class LCPResult:
         return int(self._scalars[6])
 
     @property
+    def equality_pivots(self) -> tuple[float, float]:
+        """Smallest kept and largest rejected pivot of the equality rows."""
+        return float(self._scalars[7]), float(self._scalars[8])
+
+    @property
     def _scalars(self) -> np.ndarray:
-        return self._data[-8:]
+        return self._data[-SCALARS:]
 
     def __repr__(self) -> str:
         return (

@@ -88,7 +88,7 @@ class CoulombSolution(ContactSolution):
     @property
     def _tangent_length(self) -> np.ndarray:
         """(n,) the longer tangent of each contact in the metric of M^-1."""
-        lengths = [self._length(rows) for rows in (self.problem.S, self.problem.T) if len(rows)]
+        lengths = [self.lengths(name) for name in ("S", "T") if len(getattr(self.problem, name))]
         return np.max(lengths, axis=0) if lengths else np.ones(self.problem.n)
 
     def is_exact(self, tol: float = 1e-9) -> bool:

@@ -16,11 +16,15 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
-from holdfast.lcp.find_indices import Indices
+from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
+from holdfast.lcp.find_indices import Indices, check_rank_tol
 
 RANK_TOL = 1e-6  # see `holdfast.find_indices`
 ZERO_ROW = lcp.Options().zero_row
 SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
+_NONE = np.empty(0)
+_NO_ROWS = np.empty(0, dtype=np.int64)
+_NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
 INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
 
 
@@ -51,11 +55,22 @@ class Projection:
     f_A: np.ndarray
     f_D: np.ndarray
     pivots: int
-    loaded: np.ndarray  # rows of A that the solver ended with as equalities
     indices: Indices
-    active: np.ndarray  # (k, m) independent rows that hold with equality: for the linear map
-    rank: int  # the first so many of them are equality rows
+    G: np.ndarray  # (rank, m) the equality rows that were kept
+    rows: Rows
     residuals: lcp.Residuals
+
+    @property
+    def loaded(self) -> np.ndarray:
+        """Rows of A that carry force."""
+        return np.flatnonzero(self.f_A)
+
+    @property
+    def active(self) -> np.ndarray:
+        """(k, m) rows that hold with equality, those of G first: for the linear map."""
+        rows = self.rows
+        stuck = np.abs(self.f_D) < rows.D_bound
+        return np.concatenate([self.G, rows.A[self.loaded], rows.D[stuck]])
 
 
 def project(
@@ -69,19 +84,89 @@ def project(
     warm_start: Any = None,
 ) -> Projection:
     """Project the free motion x0 on what the rows allow, in the metric of M."""
-    # R goes in with J's kind of rows but after S and T, so J [and] S, T keep the paper's order.
+    check_rank_tol(rank_tol)
+    if solver == "ppm":
+        return _project_pivoting(M, x0, rows, options or lcp.Options(), rank_tol, warm_start)
+    if solver not in ("lemke", "qp"):
+        raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
     indices = lcp.find_indices(M, rows.J, rows.S, rows.T, rank_tol=rank_tol)
     kept = _kept(rows, indices)
     extra = _independent_extra(M, kept, rows.R, rank_tol)
     G = np.vstack([kept, rows.R[extra]])
     c_G = np.zeros(len(G))
     c_G[: len(indices.J_rows)] = rows.c_J[indices.J_rows]
-    z, motion, pivots, residuals = _solve(M, x0, G, c_G, rows, solver, options, warm_start)
+    z, motion, pivots, residuals = _solve_dense(M, x0, G, c_G, rows, solver, options)
     g, a = len(G), len(rows.A)
-    projection = _sorted(rows, indices, extra, z[:g], z[g : g + a], z[g + a :], motion, pivots, G,
-                         residuals)  # fmt: skip
-    check_targets(M, rows, motion, x0)
-    return projection
+    f_J, f_S, f_T, f_R = forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
+    start = 0
+    for force, which in zip(forces, (*indices, extra), strict=True):
+        force[which] = z[start : start + len(which)]
+        start += len(which)
+    check_targets(M, rows, indices, motion, x0)
+    return Projection(
+        motion, f_J, f_S, f_T, f_R, z[g : g + a], z[g + a :], pivots, indices, G, rows, residuals
+    )
+
+
+def _project_pivoting(
+    M: np.ndarray,
+    x0: np.ndarray,
+    rows: Rows,
+    options: lcp.Options,
+    rank_tol: float,
+    warm_start: Any,
+) -> Projection:
+    """The same in one go: the solver cuts the equality rows down as it loads them.
+
+    Rows go in by the order of the paper's Algorithm 2: J, then S and T contact by contact; R
+    after them. Unilateral rows and rows with dry friction follow.
+    """
+    parts = (rows.J, _interleaved(rows.S, rows.T), rows.R, rows.A, rows.D)
+    values = np.concatenate(parts)
+    j, t, r, a = map(len, parts[:4])
+    g = j + t + r  # equality rows
+    b = _NONE
+    if rows.c_J.any() or rows.c_A.any():
+        b = np.zeros(len(values))
+        b[:j] = -rows.c_J
+        b[g : g + a] = -rows.c_A
+    lo, hi = np.zeros(len(values)), np.full(len(values), np.inf)
+    lo[:g] = -np.inf
+    lo[g + a :] = -rows.D_bound
+    hi[g + a :] = rows.D_bound
+    blocks = np.array(M if M.ndim == 3 else M[None])
+    arrays = Arrays(values, _NO_BLOCKS, blocks, np.array(x0), b, lo, hi)
+    warm = _NO_ROWS if warm_start is None else np.asarray(warm_start, dtype=np.int64) + g
+    answer = solve_arrays(
+        arrays, warm, options, lambda: FactoredLCP(values, M, x0, b, lo, hi), rank_tol
+    )
+    z, loaded = answer.z, np.sort(answer.loaded)
+    kept = loaded[: np.searchsorted(loaded, g)]
+    tangents = kept[np.searchsorted(kept, j) : np.searchsorted(kept, j + t)] - j
+    step = 2 if len(rows.T) else 1
+    indices = Indices(
+        kept[: np.searchsorted(kept, j)],
+        tangents[tangents % step == 0] // step,
+        tangents[tangents % step == 1] // step,
+        *answer.equality_pivots,
+        rank_tol,
+    )
+    check_targets(M, rows, indices, answer.motion, x0)
+    along = z[j : j + t]
+    return Projection(
+        answer.motion, z[:j], along[::step], along[1::step] if step == 2 else along[:0],
+        z[j + t : g], z[g : g + a], z[g + a :], answer.pivots, indices, values[kept], rows,
+        answer.residuals,
+    )  # fmt: skip
+
+
+def _interleaved(S: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """Rows S_0, T_0, S_1, T_1, ...; S alone where there are no second tangents."""
+    if len(T) == 0:
+        return S
+    both = np.empty((2 * len(S), S.shape[1]))
+    both[::2], both[1::2] = S, T
+    return both
 
 
 def _kept(rows: Rows, indices: Indices) -> np.ndarray:
@@ -96,32 +181,6 @@ def _independent_extra(
         return np.zeros(0, dtype=np.int64)
     both = lcp.find_indices(M, np.vstack([kept, R]), rank_tol=rank_tol).J_rows
     return both[both >= len(kept)] - len(kept)
-
-
-def _solve(
-    M: np.ndarray,
-    x0: np.ndarray,
-    G: np.ndarray,
-    c_G: np.ndarray,
-    rows: Rows,
-    solver: str,
-    options: lcp.Options | None,
-    warm_start: Any,
-) -> tuple[np.ndarray, np.ndarray, int, lcp.Residuals]:
-    """Forces of [G; A; D], the motion, and how the solver fared."""
-    if solver == "ppm":
-        everything = np.vstack([G, rows.A, rows.D])
-        b = -np.concatenate([c_G, rows.c_A, np.zeros(len(rows.D))])
-        lo = np.concatenate([np.full(len(G), -np.inf), np.zeros(len(rows.A)), -rows.D_bound])
-        hi = np.concatenate([np.full(len(G) + len(rows.A), np.inf), rows.D_bound])
-        warm = None if warm_start is None else np.asarray(warm_start) + len(G)
-        answer = lcp.solve_factored(
-            everything, M, x0, b if np.any(b) else None, warm, options, lo=lo, hi=hi
-        )
-        return answer.z, answer.motion, answer.pivots, answer.residuals
-    if solver in ("lemke", "qp"):
-        return _solve_dense(M, x0, G, c_G, rows, solver, options)
-    raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
 
 
 def _solve_dense(
@@ -169,36 +228,11 @@ def _solve_dense(
     return np.concatenate([f_G, answer.z]), motion, answer.pivots, answer.residuals
 
 
-def _sorted(
-    rows: Rows,
-    indices: Indices,
-    extra: np.ndarray,
-    f_G: np.ndarray,
-    f_A: np.ndarray,
-    f_D: np.ndarray,
-    motion: np.ndarray,
-    pivots: int,
-    G: np.ndarray,
-    residuals: lcp.Residuals,
-) -> Projection:
-    """Forces by kind of row, zeros where a row was redundant."""
-    f_J, f_S, f_T, f_R = forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
-    start = 0
-    for force, kept in zip(forces, (*indices, extra), strict=True):
-        force[kept] = f_G[start : start + len(kept)]
-        start += len(kept)
-    loaded = np.flatnonzero(f_A > 0.0)
-    stuck = np.flatnonzero(np.abs(f_D) < rows.D_bound)
-    active = np.vstack([G, rows.A[loaded], rows.D[stuck]])
-    return Projection(
-        motion, f_J, f_S, f_T, f_R, f_A.copy(), f_D.copy(), pivots, loaded, indices, active,
-        len(G), residuals,
-    )  # fmt: skip
-
-
-def check_targets(M: np.ndarray, rows: Rows, motion: np.ndarray, x0: np.ndarray) -> None:
+def check_targets(
+    M: np.ndarray, rows: Rows, indices: Indices, motion: np.ndarray, x0: np.ndarray
+) -> None:
     """Redundant bilateral rows must agree with the others."""
-    if len(rows.J) == 0:
+    if len(rows.J) == len(indices.J_rows):
         return
     miss = np.abs(rows.J @ motion - rows.c_J)
     diagonal = np.diagonal(M, axis1=-2, axis2=-1).ravel()

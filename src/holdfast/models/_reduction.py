@@ -68,7 +68,7 @@ class Reduction:
         motion = solve_triangular(p.cholesky.T, y, lower=False)
         none, nothing = np.zeros((0, p.m)), np.zeros(0)
         rows = Rows(p.J, none, none, none, self.c_J, none, nothing, none, nothing)
-        check_targets(p.M, rows, motion, self.x0)
+        check_targets(p.M, rows, self.indices, motion, self.x0)
         return motion
 
     def bilateral(self, effect: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ class Spread(NamedTuple):
 def spread_forces(solution: ContactSolution) -> Spread:
     """Spread the forces of a solution out; viscous drag stays where it is."""
     p, held = solution.problem, solution.sticking
-    N, S, T, J, R = (_whitened(p.cholesky, rows) for rows in (p.N, p.S, p.T, p.J, p.R))
+    N, S, T, J, R = (p.whitened[name] for name in "NSTJR")
     kept = solution.bilateral_rows
     joints = J[kept]
     tangents = [rows * held[:, None] for rows in (S, T) if len(rows)]
@@ -54,7 +54,7 @@ def spread_forces(solution: ContactSolution) -> Spread:
     for rows, load in zip(tangents, loads, strict=True):
         total = total + rows.T @ load
 
-    normal = _normals(solution, N, _whitened(p.cholesky, solution.active[: solution.rank]))
+    normal = _normals(solution, N, p.whiten(solution.active[: solution.rank]))
     pressed = normal > PRESSED * normal.max(initial=0.0)
     rest = total - N.T @ normal
     size = np.linalg.norm(total)
@@ -89,13 +89,6 @@ def _as_they_are(solution: ContactSolution) -> Spread:
     loose = solution.sticking & ~pressed
     tied = not (np.abs(solution.tangent[loose]) > PRESSED * largest).any()
     return Spread(normal, solution.tangent, solution.bilateral, solution.extra, pressed, bool(tied))
-
-
-def _whitened(L: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows in coordinates in which the inertia is the identity."""
-    from scipy.linalg import solve_triangular
-
-    return solve_triangular(L, rows.T, lower=True).T if rows.size else rows
 
 
 def _normals(solution: ContactSolution, N: np.ndarray, G: np.ndarray) -> np.ndarray:

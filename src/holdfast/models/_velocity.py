@@ -143,7 +143,7 @@ def solution_of(
         active=answer.active,
         drag=drag,
         bilateral_rows=answer.indices.J_rows,
-        rank=answer.rank,
+        rank=len(answer.G),
         rank_gap=answer.indices.gap,
         rank_ambiguous=answer.indices.ambiguous,
     )
