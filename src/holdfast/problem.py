@@ -242,7 +242,8 @@ class ContactProblem:
 
         if rows.size == 0:
             return rows
-        return solve_triangular(self.cholesky, rows.T, lower=True, check_finite=False).T
+        columns = solve_triangular(self.cholesky, rows.T, lower=True, check_finite=False)
+        return np.ascontiguousarray(columns.T)
 
     @cached_property
     def lengths(self) -> dict[str, np.ndarray]:

@@ -65,7 +65,7 @@ class _CollectLater(Listener):
         self._resume: list[bool] = []
 
     def on_start(self, event: Event) -> None:
-        ours = event.data["dispatcher"].py_func.__module__.startswith(__package__ or "holdfast")
+        ours = event.data["dispatcher"].py_func.__module__.startswith("holdfast.")
         self._resume.append(ours and gc.isenabled())
         if ours:
             gc.disable()

@@ -5,9 +5,7 @@ is. Out of all forces with the same effect and no contact pulling, these are cho
 
 1. The normal forces of least sum of squares. They are bound only in what tangents and joints
    cannot take over: with E the whitened normals of the contacts that touch, made orthogonal to
-   all equality rows, ``minimise 1/2 |f_n|^2 subject to E' f_n = q, f_n >= 0``. At the solution
-   ``f_n = max(0, E mu)``, so only mu is unknown, and Newton's method on that piecewise linear
-   equation settles in a few steps.
+   all equality rows, ``minimise 1/2 |f_n|^2 subject to E' f_n = q, f_n >= 0``.
 2. The tangential forces of least ``sum |f_t|^2 / f_n``: each contact takes tangential load in
    proportion to how hard it is pressed, and none where it is not pressed. There may be no such
    forces: then contacts stick that nothing presses.
@@ -20,15 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from holdfast import lcp
+from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 
 if TYPE_CHECKING:
     from holdfast.solution import ContactSolution
 
 TOUCHING = 1e-9  # contacts that separate faster than this, relatively, cannot carry force
-EXACT = 1e-9  # relative error of the net effect
-PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
 RANK = 1e-12  # eigenvalues of a Gram matrix below this part of the largest one are rounding
-MAX_STEPS = 30
 
 
 class Spread(NamedTuple):
@@ -54,31 +50,69 @@ def spread_forces(solution: ContactSolution) -> Spread:
     for rows, load in zip(tangents, loads, strict=True):
         total = total + rows.T @ load
 
-    normal = _normals(solution, N, p.whiten(solution.active[: solution.rank]))
+    work = Work(p.n, p.m)
+    normal = _normals(solution, N, p.whiten(solution.active[: solution.rank]), work)
     pressed = normal > PRESSED * normal.max(initial=0.0)
     rest = total - N.T @ normal
-    size = np.linalg.norm(total)
-    turning = (held & pressed)[p.R_contact]  # further rows act where their contact is pressed
-    free = np.vstack([joints, R[turning]])
-    t = _tangents(tangents, free, rest, normal * pressed, size)
-    tied = t is not None
-    if t is None:
-        turning = held[p.R_contact]
-        free = np.vstack([joints, R[turning]])
-        t = _tangents(tangents, free, rest, np.ones(p.n), size)
-    if t is None:
+    size = float(np.linalg.norm(total))
+    rows = np.concatenate(tangents) if tangents else N[:0]
+    contact = np.tile(np.arange(p.n), len(tangents))
+    for tied in (True, False):  # where they must, tangential forces act where nothing presses
+        turning = (held & pressed if tied else held)[p.R_contact]
+        weight = normal * pressed if tied else np.ones(p.n)
+        t, others = work.tangents(rows, contact, np.concatenate([joints, R[turning]]), weight,
+                                  rest, size)  # fmt: skip
+        if t is not None:
+            break
+    else:
         return _as_they_are(solution)
-    rest = rest - sum((rows.T @ part for rows, part in zip(tangents, t, strict=True)), start=0.0)
-    others = np.linalg.lstsq(free.T, rest, rcond=None)[0] if len(free) else np.zeros(0)
 
     tangent = solution.tangent * ~held[:, None]
-    columns = [k for k, rows in enumerate((S, T)) if len(rows)]
-    for k, part in zip(columns, t, strict=True):
-        tangent[:, k] += part
+    for k in range(len(tangents)):
+        tangent[:, k] += t[k * p.n : (k + 1) * p.n]
     bilateral, extra = np.zeros(len(J)), np.zeros(len(R))
     bilateral[kept] = others[: len(kept)]
     extra[turning] = others[len(kept) :]
     return Spread(normal, tangent, bilateral, extra, pressed, tied)
+
+
+class Work:
+    """Work arrays of the kernels, for n contacts and m coordinates."""
+
+    def __init__(self, n: int, m: int) -> None:
+        self.n, self.m = n, m
+        self.square, self.vector = np.empty((3, m, m)), np.empty((5, m))
+        self.which = np.empty((2, m), dtype=np.int64)
+
+    def _rows(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.empty((2, self.m, k)), np.empty((5, k)), np.empty((k, self.m))
+
+    def normals(
+        self, N: np.ndarray, G: np.ndarray, touching: np.ndarray, normal: np.ndarray
+    ) -> np.ndarray | None:
+        """See `share_normals`; None if it failed."""
+        f = np.empty(self.n)
+        status = share_normals(
+            N, G, touching, normal, self.square, self.vector, *self._rows(self.n), self.which, f
+        )  # fmt: skip
+        return f if status == SHARED else None
+
+    def tangents(
+        self,
+        rows: np.ndarray,
+        contact: np.ndarray,
+        free: np.ndarray,
+        weight: np.ndarray,
+        rest: np.ndarray,
+        size: float,
+    ) -> tuple[np.ndarray | None, np.ndarray]:
+        """See `share_tangents`; None if there are no such forces."""
+        t, others = np.empty(len(rows)), np.empty(len(free))
+        status = share_tangents(
+            rows, contact, free, weight, rest, size, self.square, self.vector,
+            *self._rows(len(rows)), self.which, t, others,
+        )  # fmt: skip
+        return (t if status == SHARED else None), others
 
 
 def _as_they_are(solution: ContactSolution) -> Spread:
@@ -91,35 +125,23 @@ def _as_they_are(solution: ContactSolution) -> Spread:
     return Spread(normal, solution.tangent, solution.bilateral, solution.extra, pressed, bool(tied))
 
 
-def _normals(solution: ContactSolution, N: np.ndarray, G: np.ndarray) -> np.ndarray:
+def _normals(solution: ContactSolution, N: np.ndarray, G: np.ndarray, work: Work) -> np.ndarray:
     """Normal forces of least norm with the effect of the known ones beside the rows of G."""
     gap = np.abs(solution.separation) / (solution.lengths("N") * solution.scale)
     touching = gap <= TOUCHING
+    f = work.normals(N, G, touching, np.array(solution.normal))
+    return _normals_by_pivoting(N, G, solution.normal, touching) if f is None else f
+
+
+def _normals_by_pivoting(
+    N: np.ndarray, G: np.ndarray, normal: np.ndarray, touching: np.ndarray
+) -> np.ndarray:
+    """The same as what it is, the projection of the origin on a polyhedron."""
     E = N * touching[:, None]
     if len(G):
         Q = np.linalg.qr(G.T)[0]
         E = E - (E @ Q) @ Q.T
-    q = E.T @ solution.normal
-    acting = touching.copy()
-    seen: set[bytes] = set()
-    for _ in range(MAX_STEPS):
-        mu = _least_norm(E[acting], q)
-        push = E @ mu
-        floor = PRESSED * np.abs(push).max(initial=0.0)
-        f = np.where(acting, push, 0.0)
-        miss = np.linalg.norm(E.T @ f - q)
-        if miss > EXACT * np.linalg.norm(q) or acting.tobytes() in seen:
-            return _normals_by_pivoting(E, q, touching)
-        if not (f < -floor).any() and not (push[touching & ~acting] > floor).any():
-            # where the equality rows take over everything, zero would do; keep what presses
-            return np.maximum(f, 0.0)
-        seen.add(acting.tobytes())
-        acting = touching & (push > floor)
-    return _normals_by_pivoting(E, q, touching)
-
-
-def _normals_by_pivoting(E: np.ndarray, q: np.ndarray, touching: np.ndarray) -> np.ndarray:
-    """The same as what it is, the projection of the origin on a polyhedron."""
+    q = E.T @ normal
     rows = E[touching]
     values, vectors = np.linalg.eigh(rows.T @ rows)
     basis = vectors[:, values > RANK * values.max(initial=0.0)]
@@ -134,45 +156,3 @@ def _normals_by_pivoting(E: np.ndarray, q: np.ndarray, touching: np.ndarray) -> 
     f = np.zeros(len(E))
     f[touching] = np.maximum(answer.motion, 0.0)
     return f
-
-
-def _tangents(
-    tangents: list[np.ndarray],
-    free: np.ndarray,
-    rest: np.ndarray,
-    weight: np.ndarray,
-    size: np.floating,
-) -> list[np.ndarray] | None:
-    """Tangential forces of least ``sum |f_t|^2 / weight`` that, with the free rows, give `rest`.
-
-    Args:
-        tangents: whitened rows S and T, zero where a contact does not stick.
-        free: whitened rows whose force costs nothing.
-        rest: effect to be made.
-        weight: (n,) how willingly each contact takes tangential force.
-        size: of the whole effect, to which errors are compared.
-
-    Returns:
-        None if there are none.
-    """
-    if len(free):
-        Q = np.linalg.qr(free.T)[0]
-        rest = rest - Q @ (Q.T @ rest)
-        tangents = [rows - (rows @ Q) @ Q.T for rows in tangents]
-    if np.linalg.norm(rest) <= EXACT * size:
-        return [np.zeros(len(rows)) for rows in tangents]
-    if not tangents:
-        return None
-    root = np.sqrt(weight)
-    scaled = np.vstack([rows * root[:, None] for rows in tangents])
-    mu = _least_norm(scaled, rest)
-    t = [weight * (rows @ mu) for rows in tangents]
-    made = sum((rows.T @ part for rows, part in zip(tangents, t, strict=True)), start=0.0)
-    return t if np.linalg.norm(made - rest) <= EXACT * size else None
-
-
-def _least_norm(E: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Mu with ``E' E mu = q``, of least norm where E has not full rank."""
-    values, vectors = np.linalg.eigh(E.T @ E)
-    kept = values > RANK * values.max(initial=0.0)
-    return vectors[:, kept] @ ((vectors[:, kept].T @ q) / values[kept])
