@@ -13,7 +13,6 @@ import daqp
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.optimize import nnls
 
 from holdfast.experiments.maximal import point_row, spin_row
 from holdfast.problem import ContactProblem
@@ -287,8 +286,8 @@ def nearest_motion(
 ) -> np.ndarray:
     """argmin 1/2 (x - free)' M (x - free) subject to G x = 0 and N x >= c.
 
-    Whitening, the null space of G by a singular value decomposition, and
-    non-negative least squares or, with targets, a dual active-set method on rows of length one.
+    Whitening, the null space of G by a singular value decomposition, and a dual active-set
+    method on rows of length one.
     """
     L = np.linalg.cholesky(M)
     Z = null_space(np.linalg.solve(L, G.T).T)
@@ -300,13 +299,11 @@ def nearest_motion(
     A, gap = A[real], gap[real]
     length = np.linalg.norm(A, axis=1)
     A, gap = A / length[:, None], gap / length
-    if not c.any():  # a cone: its polar cone is spanned by the rows, so this is least squares
-        z = nnls(A.T, -y0, maxiter=100 * max(A.shape))[0] if A.size else np.zeros(len(A))
-        return np.linalg.solve(L.T, Z @ (y0 + A.T @ z))
     unit = np.abs(gap).max(initial=0.0)  # the tolerances of daqp are absolute
     if (gap <= 0.0).all():
         return np.linalg.solve(L.T, Z @ y0)
     p = Z.shape[1]
+    # rows that are opposite up to rounding leave a gap of rounding, so the tolerance is above it
     tight = {"primal_tol": 1e-11, "dual_tol": 1e-12}
     d, _, flag, _ = daqp.solve(
         np.eye(p), np.zeros(p), A, np.full(len(A), 1e30), gap / unit, **tight

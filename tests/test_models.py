@@ -76,6 +76,11 @@ def assert_same_motion(
     assert motion_distance(problem, x, y) <= tol
 
 
+def promised(model: ContactModel) -> float:
+    """Largest residual: that of the solver, or of the spreading of forces that follows it."""
+    return 1e-8 if model == NoSlip() else CERTIFICATE
+
+
 def assert_proven(solution: ContactSolution, tol: float = CERTIFICATE) -> None:
     """Feasible, complementary and balanced, by an independent check over every row."""
     assert max(kkt(*as_projection(solution))) <= tol
@@ -92,8 +97,8 @@ def test_complementary_balanced_and_the_minimiser(
     model: ContactModel, given_fields: Fields
 ) -> None:
     solution = solve(model, given_fields)
-    assert solution.is_exact()
-    assert_proven(solution)
+    assert solution.is_exact(promised(model))
+    assert_proven(solution, promised(model))
 
 
 @each_model
@@ -102,16 +107,16 @@ def test_with_limits_dry_friction_and_torsion(
     model: ContactModel, given_fields: Fields, seed: int
 ) -> None:
     solution = solve(model, with_extras(np.random.default_rng(seed), given_fields))
-    assert solution.is_exact()
-    assert_proven(solution)
+    assert solution.is_exact(promised(model))
+    assert_proven(solution, promised(model))
 
 
 @each_model
 @given(contact_fields(decades=12.0))
 def test_mass_ratios_up_to_a_million_squared(model: ContactModel, given_fields: Fields) -> None:
     solution = solve(model, given_fields)
-    assert solution.is_exact()
-    assert_proven(solution)
+    assert solution.is_exact(promised(model))
+    assert_proven(solution, promised(model))
 
 
 @each_model
@@ -337,31 +342,31 @@ def test_general_coordinates(model: ContactModel, given_fields: Fields) -> None:
 
 
 def suits_dense_solvers(solution: ContactSolution) -> bool:
-    """Whether squares of angles between rows can be told from rounding.
+    """Whether squares of angles between rows can be told from rounding, and something moves.
 
-    The dense solvers form K = G M^-1 G' and F = N P N', so rows must be dependent or clearly not.
+    The dense solvers form K = G M^-1 G' and F = N P N', so rows must be dependent or clearly not,
+    and the motion that equality rows leave must not be rounding.
     """
-    p, held = solution.problem, solution.sticking
-    L = np.linalg.cholesky(p.inertia + (p.h or 0.0) * solution.drag)
-    G, B = (
-        np.linalg.solve(L, rows.T).T
-        for rows in (
-            np.vstack([p.J, *(rows[held] for rows in (p.S, p.T)), p.R[held[p.R_contact]]]),
-            np.vstack([p.N, p.U, p.D]),
-        )
-    )
+    p = solution.problem
+    velocity = solution.level == "velocity"
+    L = np.linalg.cholesky(p.inertia + (p.h or 0.0) * solution.drag * velocity)
+    G = np.linalg.solve(L, solution.active[: solution.rank].T).T
+    B = np.linalg.solve(L, np.vstack([p.N, p.U, p.D]).T).T
+    force = p.impulse if velocity else p.f - solution.drag @ p.v
+    free = np.linalg.solve(L, force)
     basis = null_space(G)
-    left = B @ basis
-    size = np.linalg.norm(left, axis=1)
-    length = np.linalg.norm(B, axis=1)
-    if ((size > 1e-11 * length) & (size < 1e-3 * length)).any():
+    if np.linalg.norm(basis.T @ free) <= 1e-6 * np.linalg.norm(free):
         return False
-    left, size = left[size > 1e-11 * length], size[size > 1e-11 * length]
-    values = [np.linalg.svd(left / size[:, None], compute_uv=False) if left.size else np.ones(1)]
-    G = G[np.linalg.norm(G, axis=1) > 0.0]
-    if len(G):
-        values.append(np.linalg.svd(G / np.linalg.norm(G, axis=1)[:, None], compute_uv=False))
-    return all(((v > 0.03) | (v < 1e-12)).all() for v in values)
+    left, length = np.linalg.norm(B @ basis, axis=1), np.linalg.norm(B, axis=1)
+    if ((left > 1e-11 * length) & (left < 1e-2 * length)).any():
+        return False
+    for rows in (G, (B @ basis)[left > 1e-11 * length]):
+        if rows.size:
+            unit = rows / np.linalg.norm(rows, axis=1)[:, None]
+            values = np.linalg.svd(unit, compute_uv=False)
+            if ((values > 1e-12) & (values < 1e-2)).any():
+                return False
+    return True
 
 
 SOLVER_MODELS: dict[str, Any] = {
@@ -376,10 +381,11 @@ SOLVER_MODELS: dict[str, Any] = {
 @pytest.mark.parametrize("make", SOLVER_MODELS.values(), ids=SOLVER_MODELS.keys())
 @given(st.one_of(contact_fields(targets=True), contact_fields()), seeds)
 def test_solvers_agree(make: Any, given_fields: Fields, seed: int) -> None:
-    if "c_N" not in given_fields:
+    # limits and brakes can share a load with contacts in many ways, and then other sets grip
+    if "c_N" not in given_fields and make("ppm") != NoSlip():
         given_fields = with_extras(np.random.default_rng(seed), given_fields)
     first = solve(make("ppm"), given_fields)
-    assume(suits_dense_solvers(first) and np.any(first.problem.impulse))
+    assume(suits_dense_solvers(first))
     for solver in ("qp", "lemke"):
         other = solve(make(solver), given_fields)
         p = first.problem
@@ -424,7 +430,6 @@ def test_lemke_with_brakes_and_a_joint_at_rest() -> None:
     np.testing.assert_allclose(solution.velocity, 0.0, atol=1e-15)
 
 
-@pytest.mark.xfail(reason="K = G M^-1 G' loses what tangents 1e-4 apart leave of a normal")
 @pytest.mark.parametrize("solver", ["qp", "lemke"])
 def test_nearly_parallel_tangents(solver: str) -> None:
     """Two tangents in the plane hold everything, though they differ by little."""
@@ -504,8 +509,10 @@ def test_loaded_grips_only_where_pressed_or_says_so(given_fields: Fields) -> Non
 
 @given(contact_fields())
 def test_loaded_is_the_model_of_the_paper_where_that_is_consistent(given_fields: Fields) -> None:
-    paper = solve(NoSlip(grip="all"), given_fields)
+    """And where no contact leaves by itself: then the answer without force comes first."""
+    paper, free = solve(NoSlip(grip="all"), given_fields), solve(Frictionless(), given_fields)
     assume(tied(paper))
+    assume((free.separation <= 1e-9 * free.lengths("N") * free.scale).all())
     solution = solve(NoSlip(), given_fields)
     assert solution.consistent and solution.rounds == 0
     np.testing.assert_array_equal(solution.velocity, paper.velocity)
@@ -541,9 +548,6 @@ def test_loaded_leaves_a_frictionless_fall_along_a_wall_alone() -> None:
     np.testing.assert_allclose(pressed.velocity, 0.0, atol=1e-15)
 
 
-@pytest.mark.xfail(
-    reason="starts with every contact held, and finds the jam before the free motion"
-)
 @each_solver
 def test_loaded_lets_a_rod_leave_the_floor(solver: str) -> None:
     """Its foot slides and lifts off, so nothing presses.
@@ -949,7 +953,6 @@ def test_linear_map_of_a_brake_on_a_joint_that_is_held() -> None:
     )
 
 
-@pytest.mark.xfail(reason="a contact that nothing presses is held while it happens not to slide")
 def test_linear_map_does_not_hold_what_is_not_pressed() -> None:
     """At rest beside a wall: pushed along it, the point moves."""
     wall = {"M": np.eye(2), "N": [[0.0, 1.0]], "S": [[1.0, 0.0]]}

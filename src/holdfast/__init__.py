@@ -14,6 +14,7 @@
 from holdfast import errors, lcp
 from holdfast.errors import (
     HoldfastError,
+    InconsistentConfigurationError,
     InfeasibleError,
     InputError,
     NotPositiveDefiniteError,
@@ -26,6 +27,9 @@ from holdfast.lcp import find_indices
 from holdfast.models import (
     AnitescuPotra,
     ContactModel,
+    CoulombAcceleration,
+    CoulombSolution,
+    DrumwrightShell,
     Frictionless,
     Law,
     Mixed,
@@ -44,8 +48,12 @@ __all__ = [
     "ContactModel",
     "ContactProblem",
     "ContactSolution",
+    "CoulombAcceleration",
+    "CoulombSolution",
+    "DrumwrightShell",
     "Frictionless",
     "HoldfastError",
+    "InconsistentConfigurationError",
     "InfeasibleError",
     "InputError",
     "Law",

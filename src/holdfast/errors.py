@@ -136,3 +136,33 @@ class RayTerminationError(SolveError):
     ) -> None:
         super().__init__(message, status=status, problem=problem, result=result)
         self.ray = ray
+
+
+class InconsistentConfigurationError(SolveError):
+    """No forces exist that satisfy rigid contact and Coulomb friction: Painlevé's paradox.
+
+    Attributes:
+        contacts: sliding contacts that their own friction pulls in more than their normal force
+            pushes them out: where ``N P (N - mu Q)'`` has a diagonal that is not positive.
+        proven: whether it is certain that there are none, by the certificate or because all sets
+            of loaded rows were tried. If not, Lemke's method found none, which for this class of
+            matrices is not quite a proof.
+        certificate: Farkas vector u >= 0 of the LCP ``F z + e``, with ``F' u <= 0`` and
+            ``e' u < 0``: not even its inequalities have a solution. None if they have.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: Any,
+        problem: Any,
+        contacts: np.ndarray,
+        proven: bool,
+        certificate: np.ndarray | None,
+        result: Any = None,
+    ) -> None:
+        super().__init__(message, status=status, problem=problem, result=result)
+        self.contacts = contacts
+        self.proven = proven
+        self.certificate = certificate

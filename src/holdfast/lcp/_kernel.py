@@ -65,7 +65,8 @@ class _CollectLater(Listener):
         self._resume: list[bool] = []
 
     def on_start(self, event: Event) -> None:
-        ours = event.data["dispatcher"].py_func.__module__.startswith("holdfast.")
+        data: Any = event.data
+        ours = data["dispatcher"].py_func.__module__.startswith("holdfast.")
         self._resume.append(ours and gc.isenabled())
         if ours:
             gc.disable()

@@ -1,7 +1,10 @@
 """Physics: contact models over `holdfast.lcp`."""
 
+from holdfast.models._coulomb import CoulombSolution
 from holdfast.models.anitescu_potra import AnitescuPotra
 from holdfast.models.base import ContactModel
+from holdfast.models.coulomb_acceleration import CoulombAcceleration
+from holdfast.models.drumwright_shell import DrumwrightShell
 from holdfast.models.frictionless import Frictionless
 from holdfast.models.laws import Law
 from holdfast.models.mixed import Mixed
@@ -12,6 +15,9 @@ from holdfast.models.viscous import Viscous
 __all__ = [
     "AnitescuPotra",
     "ContactModel",
+    "CoulombAcceleration",
+    "CoulombSolution",
+    "DrumwrightShell",
     "Frictionless",
     "Law",
     "Mixed",

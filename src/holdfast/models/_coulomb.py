@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -44,6 +45,14 @@ class CoulombSolution(ContactSolution):
     lcp: PyramidLCP | None = field(default=None, repr=False)
     z: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
+    @cached_property
+    def scale(self) -> float:
+        """Sigma, see `ContactSolution.scale`; dry friction of joints counts, too."""
+        p = self.problem
+        dry = p.solve(p.D.T @ self.dry) if len(p.D) else np.zeros(p.m)
+        brake = float(np.linalg.norm(p.cholesky.T @ dry))
+        return max(brake, super().scale)
+
     @property
     def friction(self) -> np.ndarray:
         """(n, 2) Coulomb friction along S and T."""
@@ -55,23 +64,34 @@ class CoulombSolution(ContactSolution):
         return self.mu * self.normal + self.bound
 
     def friction_excess(self) -> float:
-        """Largest relative impulse by which friction leaves the pyramid, or the cone."""
-        size = gauge(self.friction, self._corners)
-        excess = (size - self.friction_limit) * self._tangent_length / self.scale
-        return float(excess.max(initial=0.0))
+        """Largest impulse by which friction leaves the pyramid, or the cone.
+
+        Relative to the larger of sigma and the limit.
+        """
+        round_ = np.linalg.norm(self.friction, axis=1)
+        size = np.where(self.was_sliding, round_, gauge(self.friction, self._corners))
+        excess = (size - self.friction_limit) * self._tangent_length
+        return float((excess / self._force_scale).max(initial=0.0))
 
     def dissipation_gap(self) -> float:
         """Largest relative power by which friction falls short of what its limit allows.
 
         Coulomb friction takes as much energy as the pyramid (or the cone) can: with tangential
-        motion u it is ``f_t . u = -limit max_k D_k . u``.
+        motion u it is ``f_t . u = -limit max_k D_k . u``. Relative to the larger of sigma and the
+        limit, times the scale of u.
         """
         before = float(np.linalg.norm(self.problem.cholesky.T @ self.problem.v))
-        scale = np.where(self.was_sliding, before, self.scale) * self.scale
+        scale = np.where(self.was_sliding, before, self.scale) * self._force_scale
         motion = np.where(self.was_sliding[:, None], self._before, self.sliding)
-        least = -self.friction_limit * support(motion, self._corners)
-        gap = (self.friction * motion).sum(axis=1) - least
+        speed = np.linalg.norm(motion, axis=1)
+        speed = np.where(self.was_sliding, speed, support(motion, self._corners))
+        gap = (self.friction * motion).sum(axis=1) + self.friction_limit * speed
         return float(np.abs(gap / scale).max(initial=0.0))
+
+    @property
+    def _force_scale(self) -> np.ndarray:
+        """(n,) the larger of sigma and the limit of friction."""
+        return np.maximum(self.scale, self.friction_limit * self._tangent_length)
 
     @property
     def _before(self) -> np.ndarray:
@@ -100,14 +120,16 @@ class CoulombSolution(ContactSolution):
         """How the motion depends on v and f while the same contacts stick and slide: exact there.
 
         Raises:
-            AttributeError: a loaded contact slides and the model has no complementarity problem
-                (Drumwright-Shell), or slid before (acceleration level): then the direction of
-                friction turns with v, and the motion is not linear in it.
+            AttributeError: the model is not a complementarity problem (Drumwright-Shell), or a
+                loaded contact slid before (acceleration level): then the direction of friction
+                turns with v, and the motion is not linear in it.
         """
+        if self.lcp is None:
+            raise AttributeError("linear_map needs the complementarity problem of the model")
         pressed = self.normal > 0.0
         if not (pressed & ~self.sticking & (self.mu > 0.0)).any():
             return super().linear_map()
-        if self.lcp is None or (pressed & self.was_sliding).any():
+        if (pressed & self.was_sliding).any():
             raise AttributeError("linear_map needs contacts that stick; a loaded one slides")
         p, L = self.problem, self.problem.cholesky
         inverse = np.linalg.solve(L, np.eye(p.m))  # L^-1

@@ -22,10 +22,11 @@ from holdfast.lcp.find_indices import Indices, check_rank_tol
 RANK_TOL = 1e-6  # see `holdfast.find_indices`
 ZERO_ROW = lcp.Options().zero_row
 SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
+INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
+
 _NONE = np.empty(0)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
-INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,22 +195,20 @@ def _solve_dense(
 ) -> tuple[np.ndarray, np.ndarray, int, lcp.Residuals]:
     """The LCP of the unilateral rows alone, as the paper has it, solved dense.
 
-    With K = G M^-1 G' the equality rows leave ``x = x1 + P A' f`` where
-    ``P = M^-1 - M^-1 G' K^-1 G M^-1`` and x1 is x0 moved to ``G x1 = c_G``.
+    The equality rows leave ``x = x1 + P A' f`` where ``P = L^-T (I - Q Q') L^-1``, Q an orthonormal
+    basis of the whitened rows G, and x1 is x0 moved to ``G x1 = c_G``. The paper's
+    ``K = G M^-1 G'`` would square the condition of G.
     """
-    from scipy.linalg import cho_factor, cho_solve, solve_triangular
+    from scipy.linalg import solve_triangular
 
     L = np.linalg.cholesky(M) if len(x0) else np.zeros((0, 0))
     Gw = solve_triangular(L, G.T, lower=True) if len(x0) else G.T  # whitened rows, as columns
     Bw = solve_triangular(L, np.vstack([rows.A, rows.D]).T, lower=True)
-    K = cho_factor(Gw.T @ Gw) if len(G) else None
+    Q, R = np.linalg.qr(Gw)
+    target = solve_triangular(R, c_G, trans=1) if len(G) else c_G
     y0 = L.T @ x0
-
-    def eliminate(columns: np.ndarray) -> np.ndarray:
-        return columns - Gw @ cho_solve(K, Gw.T @ columns) if K is not None else columns
-
-    y1 = eliminate(y0) + (Gw @ cho_solve(K, c_G) if K is not None else 0.0)
-    Pw = eliminate(Bw)
+    y1 = y0 - Q @ (Q.T @ y0) + Q @ target
+    Pw = Bw - Q @ (Q.T @ Bw)
     e = Bw.T @ y1 - np.concatenate([rows.c_A, np.zeros(len(rows.D))])
     # What elimination leaves of a row in the span of G is rounding, and so is its motion.
     length = np.linalg.norm(Bw, axis=0)
@@ -223,7 +222,8 @@ def _solve_dense(
         hi = np.concatenate([np.full(len(rows.A), np.inf), rows.D_bound])
     answer = lcp.solve(F, e, solver, options, lo=lo, hi=hi)
     y = y1 + Pw @ answer.z
-    f_G = cho_solve(K, c_G - Gw.T @ (y0 + Bw @ answer.z)) if K is not None else np.zeros(0)
+    missing = target - Q.T @ (y0 + Bw @ answer.z)
+    f_G = solve_triangular(R, missing) if len(G) else np.zeros(0)
     motion = solve_triangular(L.T, y, lower=False)
     return np.concatenate([f_G, answer.z]), motion, answer.pivots, answer.residuals
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from holdfast.errors import InputError
-from holdfast.models._reduction import Reduction
+from holdfast.models._reduction import Reduced, Reduction
 from holdfast.problem import ContactProblem
 
 
@@ -121,8 +121,8 @@ def friction(
     n, d = len(contacts), len(p.D)
     return Friction(
         rows=np.vstack([
-            np.einsum("ka,nam->nkm", fan, axes).reshape(-1, p.m),
-            np.einsum("k,dm->dkm", pair[:, 0], p.D).reshape(-1, p.m),
+            np.einsum("ka,nam->nkm", fan, axes).reshape(n * len(fan), p.m),
+            np.einsum("k,dm->dkm", pair[:, 0], p.D).reshape(2 * d, p.m),
         ]),
         spans=np.vstack([np.tile(fan, (n, 1)), np.tile(pair, (d, 1))]),
         element=np.repeat(np.arange(n + d), np.repeat([len(fan), 2], [n, d])),
@@ -149,8 +149,8 @@ class PyramidLCP:
     friction: Friction
     count: int
     reduction: Reduction = field(repr=False)
-    _measured: np.ndarray = field(repr=False)  # (m, a + k) whitened rows
-    _columns: np.ndarray = field(repr=False)  # (m, a + k) whitened rows that the forces act along
+    _rows: Reduced = field(repr=False)  # of f and beta
+    _along: Reduced = field(repr=False)  # what their forces act along
 
     def split(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Forces of the unilateral rows, of the directions, and speeds of the elements."""
@@ -159,24 +159,26 @@ class PyramidLCP:
 
     def effect(self, z: np.ndarray) -> np.ndarray:
         """(m,) whitened effect of the forces, for `Reduction.motion`."""
-        return self._columns @ z[: self._columns.shape[1]]
+        return self._along.columns @ z[: self._along.columns.shape[1]]
 
     def response(self, z: np.ndarray) -> np.ndarray:
         """(m, m) change of the whitened motion with the free one while the same z are positive."""
-        r = self.reduction
-        B = np.flatnonzero(z > 0.0)
-        forces = np.flatnonzero(self._columns.shape[1] > B)
+        r, size = self.reduction, self.count + len(self.friction.rows)
+        basic = np.flatnonzero(z > 0.0)
+        forces = np.flatnonzero(basic < size)
+        change = np.zeros((len(basic), r.problem.m))  # of e
+        change[forces] = self._rows.left[:, basic[forces]].T
+        z_change = np.linalg.lstsq(self.F[np.ix_(basic, basic)], -change, rcond=None)[0]
         free = r.eliminate(np.eye(r.problem.m))
-        e_B = np.zeros((len(B), r.problem.m))
-        e_B[forces] = self._measured[:, B[forces]].T @ free
-        z_B = np.linalg.lstsq(self.F[np.ix_(B, B)], -e_B, rcond=None)[0]
-        return free + r.eliminate(self._columns[:, B[forces]]) @ z_B[forces]
+        return free + self._along.left[:, basic[forces]] @ z_change[forces]
 
     def slack(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(e,) how far friction is below its limit, and that limit."""
         forces, beta, _ = self.split(z)
         fr = self.friction
-        limit = fr.bound + fr.mu * np.where(fr.normal >= 0, forces[fr.normal], 0.0)
+        limit = fr.bound.copy()
+        pressed = fr.normal >= 0
+        limit[pressed] += fr.mu[pressed] * forces[fr.normal[pressed]]
         return limit - np.bincount(fr.element, beta, minlength=len(limit)), limit
 
 
@@ -193,17 +195,14 @@ def assemble(
         fr: friction elements.
     """
     a, k, count = len(A), len(fr.rows), len(fr.mu)
-    measured = reduction.whitened(np.vstack([A, fr.rows]))
-    pressed = reduction.whitened(A_force) if A_force is not A else measured[:, :a]
-    columns = np.hstack([pressed, measured[:, a:]])
-    left = reduction.eliminate(measured)
-    right = left if A_force is A else reduction.eliminate(columns)
+    c = np.concatenate([c_A, np.zeros(k)])
+    rows = reduction.rows(np.vstack([A, fr.rows]), c)
+    along = rows if A_force is A else reduction.rows(np.vstack([A_force, fr.rows]))
     F = np.zeros((a + k + count, a + k + count))
-    F[: a + k, : a + k] = left.T @ right
+    F[: a + k, : a + k] = rows.left.T @ along.left
     F[a + np.arange(k), a + k + fr.element] = 1.0
     F[a + k + fr.element, a + np.arange(k)] = -1.0
     with_normal = np.flatnonzero(fr.normal >= 0)
     F[a + k + with_normal, fr.normal[with_normal]] = fr.mu[with_normal]
-    e = np.concatenate([measured.T @ reduction.y1, fr.bound])
-    e[:a] -= c_A
-    return PyramidLCP(F, e, fr, a, reduction, measured, columns)
+    e = np.concatenate([rows.speeds, fr.bound])
+    return PyramidLCP(F, e, fr, a, reduction, rows, along)

@@ -13,11 +13,21 @@ before the LCP matrix itself.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._projection import RANK_TOL, Rows, check_targets
+from holdfast.models._projection import RANK_TOL, SPANNED, Rows, check_targets
 from holdfast.problem import ContactProblem
+
+
+class Reduced(NamedTuple):
+    """Rows as the bilateral rows leave them."""
+
+    columns: np.ndarray  # (m, k) L^-1 B', for the effect of forces along the rows
+    left: np.ndarray  # (m, k) their part outside the span of the bilateral rows
+    speeds: np.ndarray  # (k,) B x1 - c
 
 
 class Reduction:
@@ -52,6 +62,22 @@ class Reduction:
     def eliminate(self, columns: np.ndarray) -> np.ndarray:
         """The part of whitened columns that the bilateral rows leave."""
         return columns - self.Q @ (self.Q.T @ columns)
+
+    def rows(self, B: np.ndarray, c: np.ndarray | float = 0.0) -> Reduced:
+        """Rows B with the bilateral rows eliminated, and ``B x1 - c``.
+
+        What is left of a row in the span of the bilateral ones is rounding, and so is its motion:
+        both are set to zero.
+        """
+        columns = self.whitened(B)
+        left = self.eliminate(columns)
+        speeds = columns.T @ self.y1 - c
+        length = np.linalg.norm(columns, axis=0)
+        spanned = np.linalg.norm(left, axis=0) <= SPANNED * length
+        left[:, spanned] = 0.0
+        size = max(np.linalg.norm(y) for y in (self.y0, self.y1))
+        speeds[spanned & (np.abs(speeds) <= SPANNED * length * size)] = 0.0
+        return Reduced(columns, left, speeds)
 
     def motion(self, effect: np.ndarray) -> np.ndarray:
         """(m,) motion for the whitened effect ``L^-1 B' z`` of the contact forces.

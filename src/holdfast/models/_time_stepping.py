@@ -27,6 +27,7 @@ from holdfast.problem import ContactProblem
 
 PAPER_ZERO_TOL = 1e-5  # what the paper's simulator took for zero,
 PAPER_PIVOT_TOL = 1e-4  # and for too small a pivot
+BLOWN_UP = 1e3  # residuals are relative to the forces; the motion may miss by so many times more
 PAPER_CERTIFICATE = 1e-4  # all that an answer found with such pivots can be held to
 
 
@@ -73,7 +74,14 @@ class TimeStepping(ContactModel):
         options = replace(options, regularization=self.regularization)
         found = solve_lcp(built, problem, options, self.tolerance)
         mu = coefficients("mu", self.mu, problem)
-        return coulomb_solution(built, found, "velocity", mu, self.directions)
+        solution = coulomb_solution(built, found, "velocity", mu, self.directions)
+        if solution.penetration_speed() > BLOWN_UP * found.certificate:
+            raise _infeasible(problem) or SolveError(
+                f"the forces grew until they hid that contacts still close by a relative speed of "
+                f"{solution.penetration_speed():.1e}", status=lcp.Status.UNCERTIFIED,
+                problem=problem, result=solution,
+            )  # fmt: skip
+        return solution
 
 
 def solve_lcp(
@@ -81,7 +89,7 @@ def solve_lcp(
     problem: ContactProblem,
     options: lcp.Options,
     tolerance: str,
-    ray: Callable[[RayTerminationError], SolveError] | None = None,
+    on_ray: Callable[[RayTerminationError], Found] | None = None,
 ) -> Found:
     """Lemke's method, certified; its failures carry the contact problem.
 
@@ -90,7 +98,7 @@ def solve_lcp(
         problem: what it came from.
         options: tolerances, and the Tikhonov schedule.
         tolerance: "tight", or "paper" for the loose tolerances of the paper's simulator.
-        ray: turns the end on a ray into the error to raise.
+        on_ray: what to do when the path ends on a ray: finds an answer in another way, or raises.
     """
     try:
         if tolerance == "tight":
@@ -112,34 +120,41 @@ def solve_lcp(
             loose.z, loose.pivots, loose.residual, options.certificate, loose.regularization
         )
     except RayTerminationError as error:
-        raise (ray or _ray_error(problem))(error) from error
+        if on_ray is not None:
+            return on_ray(error)
+        raise _ray_error(problem, error, tolerance) from error
     except SolveError as error:
         raise SolveError(
             str(error), status=error.status, problem=problem, result=error.result
         ) from error
 
 
-def _ray_error(problem: ContactProblem) -> Callable[[RayTerminationError], SolveError]:
+def _infeasible(problem: ContactProblem) -> InfeasibleError | None:
+    """The proof that no velocity satisfies all rows, whatever forces cause it; None if one does."""
+    try:
+        Frictionless().solve(problem)
+    except InfeasibleError as error:
+        return error
+    except SolveError:  # nothing is proven
+        return None
+    return None
+
+
+def _ray_error(problem: ContactProblem, error: RayTerminationError, tolerance: str) -> SolveError:
     """A Farkas certificate if no velocity satisfies all rows, else the ray."""
-
-    def error_of(error: RayTerminationError) -> SolveError:
-        try:
-            Frictionless().solve(problem)
-        except InfeasibleError as infeasible:
-            # Friction cannot help: the certificate is about velocities, whatever causes them.
-            return InfeasibleError(
-                str(infeasible), status=infeasible.status, problem=problem,
-                certificate=infeasible.certificate,
-            )  # fmt: skip
-        except SolveError:
-            pass
-        return RayTerminationError(
-            f"Lemke's method {error.status.message}; with targets c_N or c_U above zero, or "
-            "bilateral targets, a problem with friction may have none", status=error.status,
-            problem=problem, ray=error.ray,
-        )  # fmt: skip
-
-    return error_of
+    infeasible = _infeasible(problem)
+    if infeasible is not None:
+        return infeasible
+    reason = (
+        "its loose tolerances may have lost the path, tolerance='tight' does not"
+        if tolerance == "paper"
+        else "with targets c_N or c_U above zero, or bilateral targets, a problem with friction "
+        "may have none"
+    )
+    return RayTerminationError(
+        f"Lemke's method {error.status.message}; {reason}",
+        status=error.status, problem=problem, ray=error.ray,
+    )  # fmt: skip
 
 
 def coulomb_solution(
@@ -201,6 +216,7 @@ def coulomb_solution(
         loaded=loaded,
         active=rows[lcp.find_indices(p.M, rows).J_rows],
         drag=np.zeros((p.m, p.m)) if drag is None else drag,
+        bilateral_rows=r.indices.J_rows,
         rank=r.indices.rank,
         rank_gap=r.indices.gap,
         rank_ambiguous=r.indices.ambiguous,

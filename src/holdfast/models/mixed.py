@@ -61,4 +61,4 @@ class Mixed(ContactModel):
                 rank_tol=self.rank_tol, warm_start=warm_start,
             )  # fmt: skip
 
-        return held(wants_stick) if self.grip == "all" else grip_loaded(held, wants_stick)
+        return held(wants_stick) if self.grip == "all" else grip_loaded(problem, held, wants_stick)

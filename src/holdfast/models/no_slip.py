@@ -59,4 +59,4 @@ class NoSlip(ContactModel):
             )  # fmt: skip
 
         everything = np.ones(problem.n, dtype=bool)
-        return held(everything) if self.grip == "all" else grip_loaded(held, everything)
+        return held(everything) if self.grip == "all" else grip_loaded(problem, held, everything)
