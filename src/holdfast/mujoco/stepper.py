@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import mujoco
 import numpy as np
 
-from holdfast.errors import HoldfastError, InputError
+from holdfast.errors import HoldfastError, InfeasibleError, InputError, SolveError
 from holdfast.models import ContactModel, Frictionless, Mixed, NoSlip, Viscous
 from holdfast.models.laws import Law, frictionless, stick, viscous
 from holdfast.mujoco._balance import balanced
@@ -29,6 +29,8 @@ from holdfast.mujoco._publish import publish
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import Rows, gather
 from holdfast.mujoco.contacts import Contacts
+from holdfast.mujoco._release import released
+from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -58,6 +60,8 @@ class Stepper:
         solution: of the last step; None before the first.
         largest_penetration: deepest penetration at the start of any step so far [m].
         corrected: largest displacement of a coordinate by position correction so far.
+        inconsistent: steps so far in which a pressed contact had to slide, because no set of
+            sticking contacts was consistent.
 
     Example:
         >>> import mujoco, holdfast as hf
@@ -91,6 +95,7 @@ class Stepper:
         self.solution: ContactSolution | None = None
         self.largest_penetration = 0.0
         self.corrected = 0.0
+        self.inconsistent = 0
         default = _default_law(self.contact)
         self._laws = Laws(model, laws, default or stick())
         self._mixes = default is not None
@@ -148,15 +153,14 @@ class Stepper:
         while True:
             laws = self._laws.of(rows.geoms[contacts])
             problem = rows.problem(contacts, limits)
-            solution = self._model(rows.dim[contacts], laws).solve(
-                problem, warm_start=self._warm_start(rows, contacts, limits)
-            )
+            warm = self._warm_start(rows, contacts, limits)
+            solution = self._motion(problem, rows.dim[contacts], laws, warm)
             gap = rows.gap + rows.h * (rows.N @ solution.velocity) < -rows.touch
             limit = rows.limit_gap + rows.h * (rows.U @ solution.velocity) < -rows.touch
             if not (gap & ~contacts).any() and not (limit & ~limits).any():
                 break
             contacts, limits = contacts | gap, limits | limit
-        solution = balanced(solution)
+        self.inconsistent += not solution.consistent
         self._warm = (_key(rows, contacts, limits), solution.loaded)
         return solution, contacts, limits, laws
 
@@ -168,17 +172,35 @@ class Stepper:
             return None
         return self._warm[1]
 
-    def _model(self, dim: np.ndarray, laws: list[Law]) -> ContactModel:
-        """The contact model for contacts with these laws."""
-        if not self._mixes or (self._laws.uniform and (dim > 1).all()):
-            return self.contact
+    def _motion(
+        self, problem: ContactProblem, dim: np.ndarray, laws: list[Law], warm: np.ndarray | None
+    ) -> ContactSolution:
+        """Solve one problem; where the contacts that stick are in doubt, release some."""
+        if not self._mixes:
+            return self.contact.solve(problem, warm_start=warm)
         free = frictionless()
         each = [law if d > 1 else free for law, d in zip(laws, dim.tolist(), strict=True)]
         c: Any = self.contact
         shared = {"solver": c.solver, "options": c.options}
         if isinstance(c, NoSlip):
             shared |= {"grip": c.grip, "rank_tol": c.rank_tol}
-        return Mixed(each, **shared)
+        try:
+            solution = Mixed(each, **shared).solve(problem, warm_start=warm)
+            if solution.consistent:
+                return balanced(solution)
+        except InfeasibleError:
+            raise
+        except (SolveError, np.linalg.LinAlgError):
+            if not isinstance(c, NoSlip) or c.grip == "all":
+                raise
+        stick_ = np.array([law.kind == "stick" for law in each], dtype=bool)
+
+        def held(some: np.ndarray) -> ContactSolution:
+            chosen = [free if law.kind == "stick" and not on else law
+                      for law, on in zip(each, some.tolist(), strict=True)]  # fmt: skip
+            return Mixed(chosen, **(shared | {"grip": "all"})).solve(problem)
+
+        return balanced(released(held, stick_))
 
     def _advance(
         self, data: Any, rows: Rows, solution: ContactSolution, contacts: np.ndarray
