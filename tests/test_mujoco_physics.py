@@ -24,7 +24,7 @@ def load(xml: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 def scene(body: str, *, options: str = "", extra: str = "", floor: str = "") -> str:
     floor = floor or '<geom name="floor" type="plane" size="5 5 1"/>'
-    return (f"<mujoco><option {options}/><worldbody>{floor}{body}</worldbody>{extra}</mujoco>")
+    return f"<mujoco><option {options}/><worldbody>{floor}{body}</worldbody>{extra}</mujoco>"
 
 
 def energy(model: mujoco.MjModel, data: mujoco.MjData) -> float:
@@ -214,9 +214,11 @@ def test_stick_hits_the_floor() -> None:
     axis = np.array([np.sin(t), 0.0, np.cos(t)])
     centre = 0.5 * L * axis
     inertia = L * L / 12.0
-    body = (f'<body pos="{centre[0]} 0 {centre[2]}"><freejoint/>'
-            f'<inertial pos="0 0 0" mass="1" diaginertia="{inertia} {inertia} {inertia}"/>'
-            f'<geom type="sphere" size="0.001" pos="{-centre[0]} 0 {-centre[2] + 0.001}"/></body>')
+    body = (
+        f'<body pos="{centre[0]} 0 {centre[2]}"><freejoint/>'
+        f'<inertial pos="0 0 0" mass="1" diaginertia="{inertia} {inertia} {inertia}"/>'
+        f'<geom type="sphere" size="0.001" pos="{-centre[0]} 0 {-centre[2] + 0.001}"/></body>'
+    )
     model, data = load(scene(body, options='gravity="0 0 0"'))
     data.qvel[2] = v0
     hf.Stepper(model).step(data)
@@ -252,7 +254,9 @@ def test_ball_flies_past_a_wall(gap: float) -> None:
 
 def test_ball_slides_down_a_wall_that_nothing_presses_it_to() -> None:
     wall = '<geom type="box" size="1 .1 5" pos="0 .1 0"/>'
-    model, data = load(scene('<body pos="0 -.1 0"><freejoint/><geom size=".1"/></body>', floor=wall))
+    model, data = load(
+        scene('<body pos="0 -.1 0"><freejoint/><geom size=".1"/></body>', floor=wall)
+    )
     hf.Stepper(model).step(data, 100)
     assert data.qvel[2] == pytest.approx(-G * 0.2, rel=1e-9)
 
@@ -283,7 +287,7 @@ def test_box_slides_off_an_edge_and_falls() -> None:
 
 
 def test_frictionless_geoms_stay_so() -> None:
-    body = ('<body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" condim="1"/></body>')
+    body = '<body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" condim="1"/></body>'
     floor = '<geom type="plane" size="5 5 1" condim="1"/>'
     model, data = load(scene(body, floor=floor))
     data.qvel[0] = 1.0
@@ -331,7 +335,8 @@ def test_dry_friction_of_a_joint(force: float, moves: bool) -> None:
 
 
 FOUR_BAR = """
-<body name="a" pos="0 0 1"><joint axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 0 0 .3"/>
+<body name="a" pos="0 0 1"><joint axis="0 1 0"/>
+  <geom type="capsule" size=".02" fromto="0 0 0 0 0 .3"/>
   <body name="b" pos="0 0 .3"><joint axis="0 1 0"/>
     <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0"/>
     <body name="c" pos=".5 0 0"><joint axis="0 1 0"/>
@@ -365,7 +370,8 @@ PASSIVE = {
     '<geom type="capsule" size=".03 .3"/></body>',
     "stack": "".join(
         f'<body pos="{0.03 * i} 0 {0.1 + 0.21 * i}"><freejoint/>'
-        '<geom type="box" size=".1 .1 .1"/></body>' for i in range(3)
+        '<geom type="box" size=".1 .1 .1"/></body>'
+        for i in range(3)
     ),
     "cylinder": '<body pos="0 0 .3" euler="70 0 0"><freejoint/>'
     '<geom type="cylinder" size=".1 .05"/></body>',

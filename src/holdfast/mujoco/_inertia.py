@@ -23,8 +23,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import mujoco
 import numpy as np
+
+from holdfast.mujoco._mj import mujoco
 
 _EULERDAMP = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 _DAMPER = int(mujoco.mjtDisableBit.mjDSBL_DAMPER)
@@ -32,9 +33,7 @@ _STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMSTART
 _INTEGRATOR = mujoco.mjtIntegrator
 
 
-def effective_inertia(
-    own: Any, data: Any, flags: int
-) -> tuple[np.ndarray, np.ndarray]:
+def effective_inertia(own: Any, data: Any, flags: int) -> tuple[np.ndarray, np.ndarray]:
     """The matrix A (nv, nv) and the force f (nv,) of the smooth step ``A (v_free - v) = h f``.
 
     Args:

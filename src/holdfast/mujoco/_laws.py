@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from holdfast.errors import InputError
 from holdfast.models.laws import Law, frictionless, stick, viscous
+from holdfast.mujoco._mj import mujoco
 
 PREFIX = "holdfast:"
 ANY = "*"

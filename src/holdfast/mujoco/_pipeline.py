@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import mujoco
-
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 
 _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)

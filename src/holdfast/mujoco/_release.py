@@ -1,4 +1,4 @@
-"""When no consistent set of sticking contacts is found: let go rather than hold what is not pressed.
+"""Where no consistent set of sticking contacts is found: let go of what nothing presses.
 
 Unlimited friction does not always have an answer in which exactly the pressed contacts stick, and
 rows of contacts about to part can be too nearly dependent to certify. A contact that holds a body

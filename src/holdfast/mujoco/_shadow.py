@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import mujoco
 import numpy as np
 
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._support import refuse
 
 # How far beyond its present speed a geom may get in one step before a contact is listed too late.
@@ -26,6 +26,8 @@ SPEED_RESERVE = 1.5
 GRAVITY_RESERVE = 4.0  # times h^2 |g|
 SIZE_RESERVE = 1e-3  # times the radius of the geom, for motion that starts within the step
 LIMIT_REACH = 1e6  # margin of joint and tendon limits [m, rad]: all are listed, few are used
+
+ATTRACTED = 1e-7  # surfaces closer than this part of the mean size touch, for adhesion
 
 _DISABLED = mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_EULERDAMP
 _ENABLED = (
@@ -98,6 +100,8 @@ class Shadow:
         """Kinematics, inertia, contacts within reach and their rows; see `mj_fwdPosition`."""
         own = self.model
         own.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+        if self.adhesive:
+            self._touching_margins()
         if self.discrete:
             mujoco.mj_fwdKinematics(own, data)
             with self.wide_margins(data) if not self.adhesive else nullcontext():
@@ -112,6 +116,12 @@ class Shadow:
         else:
             self.list_reachable(data)
         mujoco.mj_transmission(own, data)
+
+    def _touching_margins(self) -> None:
+        """The user's margins, and a hair: bodies that touch without sinking in do attract."""
+        own = self.model
+        for margin in (own.geom_margin, own.body_margin, own.pair_margin):
+            margin += ATTRACTED * own.stat.meansize
 
     def list_reachable(self, data: Any) -> None:
         """List the contacts and limits that can be reached in this step."""

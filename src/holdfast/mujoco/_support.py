@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from holdfast.errors import InputError
+from holdfast.mujoco._mj import mujoco
 
 _FLEX_EQUALITIES = {
     int(mujoco.mjtEq.mjEQ_FLEX): "flex",
@@ -23,9 +23,9 @@ class UnsupportedError(InputError):
 def refuse(model: Any) -> None:
     """Raise `UnsupportedError` if the model holds what exact contact cannot treat."""
     if model.nflex:
-        raise UnsupportedError("flex", f"the model has {_names(model, 'flex', model.nflex)}: "
-                               "deformable bodies are not rigid contact; step it with "
-                               "mujoco.mj_step")  # fmt: skip
+        name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_FLEX, 0) or "without a name"
+        raise UnsupportedError("flex", f"the model has {model.nflex} (first: {name}): deformable "
+                               "bodies are not rigid contact; use mujoco.mj_step")  # fmt: skip
     for kind in np.unique(model.eq_type).tolist():
         if kind in _FLEX_EQUALITIES:
             name = _FLEX_EQUALITIES[kind]
@@ -36,8 +36,3 @@ def refuse(model: Any) -> None:
         raise UnsupportedError("geom/surfacevel", f"is set at {names}: a surface that moves "
                                "without its body is not supported yet; give the belt a slide "
                                "joint")  # fmt: skip
-
-
-def _names(model: Any, kind: str, count: int) -> str:
-    names = [repr(getattr(model, kind)(i).name or i) for i in range(min(count, 3))]
-    return f"{count} {kind}{'es' if count > 1 else ''} ({', '.join(names)})"

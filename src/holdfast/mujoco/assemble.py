@@ -20,10 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from holdfast.mujoco._inertia import effective_inertia
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.problem import ContactProblem
 

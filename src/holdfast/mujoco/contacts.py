@@ -40,6 +40,15 @@ class Contacts:
     declared: np.ndarray
     law: list[Law]
 
+    @classmethod
+    def none(cls) -> Contacts:
+        """An empty table."""
+        three, one = np.zeros((0, 3)), np.zeros(0)
+        return cls(
+            bodies=[], geoms=[], point=three, normal=three, gap=one, normal_force=one,
+            tangent_force=one, force=three, required=one, declared=one, law=[],
+        )  # fmt: skip
+
     def __len__(self) -> int:
         return len(self.bodies)
 
@@ -85,7 +94,7 @@ class Contacts:
 
     def __str__(self) -> str:
         heading = ("bodies", "point", "normal", "f_n [N]", "f_t [N]", "needs", "declared", "law")
-        lines = [heading]
+        lines: list[tuple[str, ...]] = [heading]
         for i in range(len(self)):
             lines.append((
                 " / ".join(self.bodies[i]),

@@ -70,7 +70,9 @@ def pinched_capsule(*, squeeze: float = 8.0, timestep: float = 0.002, options: s
     </mujoco>"""
 
 
-def quadruped(*, slope: float = 10.0, timestep: float = 0.002, integrator: str = "implicitfast") -> str:
+def quadruped(
+    *, slope: float = 10.0, timestep: float = 0.002, integrator: str = "implicitfast"
+) -> str:
     """A quadruped of 1.34 kg with position servos, its feet on a slope.
 
     Args:

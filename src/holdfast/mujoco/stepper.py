@@ -15,22 +15,20 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import mujoco
 import numpy as np
 
-from holdfast.errors import HoldfastError, InfeasibleError, InputError, SolveError
-from holdfast.models import ContactModel, Frictionless, Mixed, NoSlip, Viscous
-from holdfast.models.laws import Law, frictionless, stick, viscous
-from holdfast.mujoco._balance import balanced
+from holdfast.errors import HoldfastError, InputError
+from holdfast.models import ContactModel, NoSlip
+from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco._correct import correction
 from holdfast.mujoco._laws import Laws
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import Rows, gather
 from holdfast.mujoco.contacts import Contacts
-from holdfast.mujoco._release import released
-from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -96,10 +94,9 @@ class Stepper:
         self.largest_penetration = 0.0
         self.corrected = 0.0
         self.inconsistent = 0
-        default = _default_law(self.contact)
-        self._laws = Laws(model, laws, default or stick())
-        self._mixes = default is not None
-        if not self._mixes and not self._laws.uniform:
+        self._solver = Motion(self.contact)
+        self._laws = Laws(model, laws, self._solver.law or stick())
+        if self._solver.law is None and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
         self._last: tuple[Rows, np.ndarray, list[Law], np.ndarray, np.ndarray] | None = None
         self._warned: set[tuple[int, int]] = set()
@@ -141,9 +138,7 @@ class Stepper:
         self._remember(data, rows, solution, contacts, laws)
         self._advance(data, rows, solution, contacts)
 
-    def _solve(
-        self, rows: Rows
-    ) -> tuple[ContactSolution, np.ndarray, np.ndarray, list[Law]]:
+    def _solve(self, rows: Rows) -> tuple[ContactSolution, np.ndarray, np.ndarray, list[Law]]:
         """Solve for the contacts that matter: those that the motion would close.
 
         Contacts that the free motion closes come first; what the answer would still close is
@@ -154,7 +149,7 @@ class Stepper:
             laws = self._laws.of(rows.geoms[contacts])
             problem = rows.problem(contacts, limits)
             warm = self._warm_start(rows, contacts, limits)
-            solution = self._motion(problem, rows.dim[contacts], laws, warm)
+            solution = self._solver(problem, rows.dim[contacts], laws, warm)
             gap = rows.gap + rows.h * (rows.N @ solution.velocity) < -rows.touch
             limit = rows.limit_gap + rows.h * (rows.U @ solution.velocity) < -rows.touch
             if not (gap & ~contacts).any() and not (limit & ~limits).any():
@@ -171,36 +166,6 @@ class Stepper:
         if self._warm is None or self._warm[0] != _key(rows, contacts, limits):
             return None
         return self._warm[1]
-
-    def _motion(
-        self, problem: ContactProblem, dim: np.ndarray, laws: list[Law], warm: np.ndarray | None
-    ) -> ContactSolution:
-        """Solve one problem; where the contacts that stick are in doubt, release some."""
-        if not self._mixes:
-            return self.contact.solve(problem, warm_start=warm)
-        free = frictionless()
-        each = [law if d > 1 else free for law, d in zip(laws, dim.tolist(), strict=True)]
-        c: Any = self.contact
-        shared = {"solver": c.solver, "options": c.options}
-        if isinstance(c, NoSlip):
-            shared |= {"grip": c.grip, "rank_tol": c.rank_tol}
-        try:
-            solution = Mixed(each, **shared).solve(problem, warm_start=warm)
-            if solution.consistent:
-                return balanced(solution)
-        except InfeasibleError:
-            raise
-        except (SolveError, np.linalg.LinAlgError):
-            if not isinstance(c, NoSlip) or c.grip == "all":
-                raise
-        stick_ = np.array([law.kind == "stick" for law in each], dtype=bool)
-
-        def held(some: np.ndarray) -> ContactSolution:
-            chosen = [free if law.kind == "stick" and not on else law
-                      for law, on in zip(each, some.tolist(), strict=True)]  # fmt: skip
-            return Mixed(chosen, **(shared | {"grip": "all"})).solve(problem)
-
-        return balanced(released(held, stick_))
 
     def _advance(
         self, data: Any, rows: Rows, solution: ContactSolution, contacts: np.ndarray
@@ -226,7 +191,12 @@ class Stepper:
             self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
 
     def _remember(
-        self, data: Any, rows: Rows, solution: ContactSolution, contacts: np.ndarray, laws: list[Law]
+        self,
+        data: Any,
+        rows: Rows,
+        solution: ContactSolution,
+        contacts: np.ndarray,
+        laws: list[Law],
     ) -> None:
         """Keep what the table of contacts needs; warn where friction is asked too much."""
         self.solution = solution
@@ -264,9 +234,7 @@ class Stepper:
     def contacts(self) -> Contacts:
         """The contacts of the last step, as a table."""
         if self._last is None or self.solution is None:
-            none = np.zeros(0)
-            return Contacts([], [], *(np.zeros((0, 3)),) * 2, *(none,) * 3, np.zeros((0, 3)),
-                            none, none, [])  # fmt: skip
+            return Contacts.none()
         rows, chosen, laws, point, frame = self._last
         solution, model = self.solution, self.model
         geoms, bodies = rows.geoms[chosen].tolist(), rows.bodies[chosen].tolist()
@@ -321,17 +289,6 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
         stepper.step(data, nstep)
     finally:
         stepper.shadow.user = None  # or the cached stepper would keep its model alive
-
-
-def _default_law(contact: ContactModel) -> Law | None:
-    """The law that a contact model gives every contact; None if it is no single law."""
-    if isinstance(contact, NoSlip):
-        return stick()
-    if isinstance(contact, Frictionless):
-        return frictionless()
-    if isinstance(contact, Viscous) and contact.level == "velocity" and not contact.per_pair:
-        return viscous(contact.mu_v) if np.ndim(contact.mu_v) == 0 else None
-    return None
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:

@@ -1,0 +1,85 @@
+"""The velocity after a step, for contacts of several laws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast.errors import InfeasibleError, SolveError
+from holdfast.models import ContactModel, Frictionless, Mixed, NoSlip, Viscous
+from holdfast.models.laws import Law, frictionless, stick, viscous
+from holdfast.mujoco._balance import balanced
+from holdfast.mujoco._release import released
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution
+
+
+class Motion:
+    """Solves contact problems by one contact model, with a law for each contact.
+
+    Attributes:
+        law: what the model gives every contact; None if it is no single law, and then the model
+            solves by itself.
+    """
+
+    def __init__(self, contact: ContactModel) -> None:
+        self.contact = contact
+        self.law = default_law(contact)
+        c: Any = contact
+        self._shared: dict[str, Any] = {}
+        if self.law is not None:
+            self._shared = {"solver": c.solver, "options": c.options}
+        if isinstance(c, NoSlip):
+            self._shared |= {"grip": c.grip, "rank_tol": c.rank_tol}
+
+    def __call__(
+        self, problem: ContactProblem, dim: np.ndarray, laws: list[Law], warm: np.ndarray | None
+    ) -> ContactSolution:
+        """Solve one problem; where the contacts that stick are in doubt, release some.
+
+        Args:
+            problem: of this step.
+            dim: (n,) 1 where a contact has no friction whatever its law.
+            laws: one per contact.
+            warm: contacts expected to be loaded, or None.
+        """
+        if self.law is None:
+            return self.contact.solve(problem, warm_start=warm)
+        free = frictionless()
+        each = [law if d > 1 else free for law, d in zip(laws, dim.tolist(), strict=True)]
+        to_the_letter = self._shared.get("grip") == "all"
+        try:
+            solution = Mixed(each, **self._shared).solve(problem, warm_start=warm)
+            if solution.consistent or to_the_letter:
+                return balanced(solution)
+        except InfeasibleError:
+            raise
+        except (SolveError, np.linalg.LinAlgError):
+            if to_the_letter:
+                raise
+        return balanced(self._released(problem, each))
+
+    def _released(self, problem: ContactProblem, laws: list[Law]) -> ContactSolution:
+        free = frictionless()
+        options: dict[str, Any] = {**self._shared, "grip": "all"}
+
+        def held(some: np.ndarray) -> ContactSolution:
+            chosen = [
+                free if law.kind == "stick" and not on else law
+                for law, on in zip(laws, some.tolist(), strict=True)
+            ]
+            return Mixed(chosen, **options).solve(problem)
+
+        return released(held, np.array([law.kind == "stick" for law in laws], dtype=bool))
+
+
+def default_law(contact: ContactModel) -> Law | None:
+    """The law that a contact model gives every contact; None if it is no single law."""
+    if isinstance(contact, NoSlip):
+        return stick()
+    if isinstance(contact, Frictionless):
+        return frictionless()
+    if isinstance(contact, Viscous) and contact.level == "velocity" and not contact.per_pair:
+        return viscous(contact.mu_v) if np.ndim(contact.mu_v) == 0 else None
+    return None
