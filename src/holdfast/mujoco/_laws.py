@@ -35,7 +35,7 @@ class Laws:
     def __init__(self, model: Any, laws: Mapping[Any, Law] | None, default: Law) -> None:
         self._body = np.array(model.geom_bodyid)
         self._default = default
-        self._rules: list[tuple[int, set[int], set[int], Law]] = []
+        self._rules: list[tuple[float, set[int], set[int], Law]] = []
         given = dict(laws or {})
         for pair, law in given.items():
             self._add(model, pair, law, from_python=True)
