@@ -18,8 +18,8 @@ from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
 from holdfast.mujoco.assemble import Rows
 
-CLEAN = 1e-9  # violations below this part of the mean size are left alone
 LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows are linear
+LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 
 
 def violation(rows: Rows, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -48,6 +48,8 @@ def correction(rows: Rows, velocity: np.ndarray, pressed: np.ndarray) -> np.ndar
     near = gaps < LARGEST_STEP
     A = np.vstack([rows.N, rows.U])[near]
     J = rows.efc_J[rows.equality]
+    largest = min(LARGEST_STEP, LEVER * worst / min(1.0, rows.size))
+    dq = None
     for held in (pressed, np.zeros_like(pressed)):  # without the tangents if they are in the way
         try:
             dq = _project(rows, J, -drift, _tangents(rows, held), A, -gaps[near])
@@ -55,8 +57,9 @@ def correction(rows: Rows, velocity: np.ndarray, pressed: np.ndarray) -> np.ndar
             continue
         except SolveError:  # not certified: leave the position as it is, and report it
             return None
-        return dq * min(1.0, LARGEST_STEP / np.abs(dq).max(initial=LARGEST_STEP))
-    return None
+        if np.abs(dq).max() <= largest:
+            return dq
+    return None if dq is None else dq * (largest / np.abs(dq).max())
 
 
 def _tangents(rows: Rows, held: np.ndarray) -> np.ndarray:

@@ -1,10 +1,13 @@
-"""Where no consistent set of sticking contacts is found: let go of what nothing presses.
+"""Where the contacts that stick are in doubt: let go of what nothing presses, keep what jams.
 
-Unlimited friction does not always have an answer in which exactly the pressed contacts stick, and
-rows of contacts about to part can be too nearly dependent to certify. A contact that holds a body
-which nothing presses is worse than one that slides: here contacts that are not pressed are
-released, one round after the other, and never taken back. At the end every contact that sticks is
-pressed; some that are pressed may slide, and then the solution says ``consistent=False``.
+Unlimited friction does not always have an answer in which exactly the pressed contacts stick: held,
+a contact is not pressed, and released, it is. That is jamming. As Coulomb friction grows without
+limit such a contact sticks with a normal force that tends to zero, so it is held. All other
+contacts that nothing presses are released. At the end no pressed contact slides, and
+``consistent=False`` says that some contact holds by jamming.
+
+Rows of contacts about to part can be too nearly dependent to certify. Then fewer are held: those
+that are pressed without friction, or none.
 """
 
 from __future__ import annotations
@@ -30,19 +33,43 @@ def released(
         solve: solves with the given contacts (n,) held, whatever presses them.
         wants_stick: (n,) contacts whose law is to stick.
     """
-    free = solve(np.zeros_like(wants_stick)).spread()
-    for start in (wants_stick, wants_stick & _pressed(free)):
-        held = start.copy()
-        try:
-            while True:
-                solution = solve(held).spread()
-                loose = held & ~_pressed(solution)
-                if not (loose & (np.abs(solution.tangent).max(axis=1, initial=0.0) > 0.0)).any():
-                    return _judged(solution, wants_stick)
-                held &= ~loose
-        except SolveError:  # not certified with these contacts held: try with fewer
-            continue
-    return _judged(free, wants_stick)
+    try:
+        return _jammed(solve, wants_stick)
+    except SolveError:  # not certified with so many held
+        free = solve(np.zeros_like(wants_stick)).spread()
+    held = wants_stick & _pressed(free)
+    try:
+        while True:
+            solution = solve(held).spread()
+            loose = _loose(solution, held)
+            if not loose.any():
+                return _judged(solution, wants_stick)
+            held &= ~loose
+    except SolveError:
+        return _judged(free, wants_stick)
+
+
+def _jammed(
+    solve: Callable[[np.ndarray], ContactSolution], wants_stick: np.ndarray
+) -> ContactSolution:
+    """Release what is not pressed; take back, for good, what is pressed then and slides."""
+    held, jams = wants_stick.copy(), np.zeros_like(wants_stick)
+    while True:  # every contact is released and taken back at most once
+        solution = solve(held).spread()
+        back = wants_stick & ~held & _pressed(solution) & (_speed(solution) > SLIDING)
+        loose = _loose(solution, held) & ~jams
+        if not back.any() and not loose.any():
+            return _judged(solution, wants_stick)
+        jams |= back
+        held = (held & ~loose) | back
+
+
+def _loose(solution: ContactSolution, held: np.ndarray) -> np.ndarray:
+    """Contacts that hold without being pressed."""
+    carries = np.abs(solution.tangent).max(axis=1, initial=0.0)
+    if len(solution.extra):
+        np.maximum.at(carries, solution.problem.R_contact, np.abs(solution.extra))
+    return held & ~_pressed(solution) & (carries > PRESSED * carries.max(initial=0.0))
 
 
 def _pressed(solution: ContactSolution) -> np.ndarray:
@@ -50,12 +77,18 @@ def _pressed(solution: ContactSolution) -> np.ndarray:
 
 
 def _judged(solution: ContactSolution, wants_stick: np.ndarray) -> ContactSolution:
-    """Say whether a pressed contact that should stick slides."""
+    """Say whether exactly the pressed contacts stick."""
+    slides = wants_stick & ~solution.sticking & _pressed(solution) & (_speed(solution) > SLIDING)
+    holds = _loose(solution, solution.sticking)
+    return replace(solution, consistent=not (slides.any() or holds.any()))
+
+
+def _speed(solution: ContactSolution) -> np.ndarray:
+    """(n,) relative sliding speed of each contact."""
     p = solution.problem
     speed = np.zeros(p.n)
     for name, rows in (("S", p.S), ("T", p.T)):
         if len(rows):
             along = np.abs(rows @ solution.motion) / (solution.lengths(name) * solution.scale)
             speed = np.maximum(speed, along)
-    slides = wants_stick & ~solution.sticking & _pressed(solution) & (speed > SLIDING)
-    return replace(solution, consistent=not slides.any())
+    return speed

@@ -54,6 +54,7 @@ class Rows:
         error: violation of each equality row.
         target: speed that each equality row shall have.
         loss: largest impulse of each row with dry friction.
+        size: mean size of the model's bodies [m].
         touch: gaps below this are closed [m].
     """
 
@@ -74,16 +75,18 @@ class Rows:
     error: np.ndarray
     target: np.ndarray
     loss: np.ndarray
-    touch: float
+    size: float
     mu: np.ndarray
     geoms: np.ndarray
     bodies: np.ndarray
     N: np.ndarray = field(init=False)
     U: np.ndarray = field(init=False)
+    touch: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.N = self.efc_J[self.first]
         self.U = self.efc_J[self.limit]
+        self.touch = TOUCHING * self.size
 
     def within_reach(self, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Contacts and limits that a motion would close."""
@@ -163,7 +166,7 @@ def gather(shadow: Shadow, data: Any) -> Rows:
         error=error,
         target=_drive(own, data, data.efc_id[equality], error, h),
         loss=h * data.efc_frictionloss[dry],
-        touch=TOUCHING * own.stat.meansize,
+        size=own.stat.meansize,
         mu=mu,
         geoms=geoms,
         bodies=own.geom_bodyid[geoms].reshape(-1, 2).astype(np.int64),

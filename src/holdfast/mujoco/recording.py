@@ -29,7 +29,7 @@ class Summary:
     largest_slip: float = 0.0  # of a pressed contact that sticks [m/s]
     largest_residual: float = 0.0  # of the momentum balance, relative
     contacts: float = 0.0  # mean number in the solve
-    inconsistent: int = 0  # steps in which a pressed contact had to slide
+    inconsistent: int = 0  # steps in which a contact jams, or could not be held
     required_friction: dict[str, list[float]] = field(default_factory=dict)  # pair: needs, declared
 
 
@@ -99,16 +99,13 @@ def run(
             recording.add(data)
         solution = stepper.solution
         assert solution is not None
-        pressed = solution.sticking & (solution.normal > 0.0)
         contacts += solution.problem.n
         summary.steps, summary.simulated = k, float(data.time - recording.time[0])
         summary.seconds_per_step = spent / k
         summary.contacts = contacts / k
         summary.largest_penetration = stepper.largest_penetration
         summary.inconsistent = stepper.inconsistent
-        if pressed.any():
-            slip = float(np.linalg.norm(solution.sliding[pressed], axis=1).max())
-            summary.largest_slip = max(summary.largest_slip, slip)
+        summary.largest_slip = stepper.slipped
         if k % 10 == 0 or k == steps:
             summary.largest_residual = max(summary.largest_residual, solution.momentum_residual())
             _friction(summary, stepper)

@@ -58,8 +58,9 @@ class Stepper:
         solution: of the last step; None before the first.
         largest_penetration: deepest penetration at the start of any step so far [m].
         corrected: largest displacement of a coordinate by position correction so far.
-        inconsistent: steps so far in which a pressed contact had to slide, because no set of
-            sticking contacts was consistent.
+        inconsistent: steps so far in which it was not so that exactly the pressed contacts
+            stick: a contact jams, or its rows were too nearly dependent to hold it.
+        slipped: fastest sliding so far of a pressed contact whose law is to stick [m/s].
 
     Example:
         >>> import mujoco, holdfast as hf
@@ -94,6 +95,7 @@ class Stepper:
         self.largest_penetration = 0.0
         self.corrected = 0.0
         self.inconsistent = 0
+        self.slipped = 0.0
         self._solver = Motion(self.contact)
         self._laws = Laws(model, laws, self._solver.law or stick())
         if self._solver.law is None and not self._laws.uniform:
@@ -156,8 +158,17 @@ class Stepper:
                 break
             contacts, limits = contacts | gap, limits | limit
         self.inconsistent += not solution.consistent
+        self._note_slip(solution, rows.dim[contacts], laws)
         self._warm = (_key(rows, contacts, limits), solution.loaded)
         return solution, contacts, limits, laws
+
+    def _note_slip(self, solution: ContactSolution, dim: np.ndarray, laws: list[Law]) -> None:
+        if self._solver.law is None or solution.normal.size == 0:
+            return
+        sticks = np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
+        sticks &= solution.normal > 1e-9 * solution.normal.max()
+        speed = np.linalg.norm(solution.sliding[sticks], axis=1)
+        self.slipped = max(self.slipped, float(speed.max(initial=0.0)))
 
     def _warm_start(
         self, rows: Rows, contacts: np.ndarray, limits: np.ndarray
