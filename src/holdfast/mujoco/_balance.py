@@ -6,19 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from holdfast.errors import UncertifiedError
-from holdfast.lcp import Status
 from holdfast.solution import ContactSolution
 
 BALANCED = 1e-9  # relative momentum residual of forces that may be published
 
 
-def balanced(solution: ContactSolution) -> ContactSolution:
+def balanced(solution: ContactSolution) -> ContactSolution | None:
     """The solution, with friction and joint forces found anew where they do not add up.
 
     The motion is certified by the solver. How forces are shared out among redundant rows is
     decided afterwards, and where friction rows of torsion depend on each other that can go
-    wrong. Then the normal forces are kept and the others are those of least squares.
+    wrong. Then the normal forces are kept and the others are those of least squares; None if
+    those do not add up either.
     """
     if solution.momentum_residual() <= BALANCED:
         return solution
@@ -38,9 +37,4 @@ def balanced(solution: ContactSolution) -> ContactSolution:
     tangent, extra = drag, np.zeros(len(p.R))
     tangent[held, 0], tangent[held, 1], extra[turning] = f_S, f_T, f_R
     mended = replace(solution, tangent=tangent, extra=extra, bilateral=f_J)
-    if mended.momentum_residual() > BALANCED:
-        raise UncertifiedError(
-            "the forces do not add up to the motion", status=Status.UNCERTIFIED, problem=p,
-            result=solution,
-        )  # fmt: skip
-    return mended
+    return mended if mended.momentum_residual() <= BALANCED else None

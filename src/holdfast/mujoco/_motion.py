@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.errors import InfeasibleError, SolveError
+from holdfast.errors import InfeasibleError, SolveError, UncertifiedError
+from holdfast.lcp import Status
 from holdfast.models import ContactModel, Frictionless, Mixed, NoSlip, Viscous
 from holdfast.models.laws import Law, frictionless, stick, viscous
 from holdfast.mujoco._balance import balanced
 from holdfast.mujoco._release import released
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
+
+# Collision detectors place points to about 1e-7. Tangents that differ by no more than that are
+# the same tangent; held apart, they ask for friction a million times the load.
+COARSER = (1e-4, 1e-2)
 
 
 class Motion:
@@ -52,17 +57,27 @@ class Motion:
         try:
             solution = Mixed(each, **self._shared).solve(problem, warm_start=warm)
             if solution.consistent or to_the_letter:
-                return balanced(solution)
+                solution = balanced(solution)
+                if solution is not None:
+                    return solution
         except InfeasibleError:
             raise
         except (SolveError, np.linalg.LinAlgError):
             if to_the_letter:
                 raise
-        return balanced(self._released(problem, each))
+        for rank_tol in COARSER:
+            solution = balanced(self._released(problem, each, rank_tol))
+            if solution is not None:
+                return solution
+        raise UncertifiedError(
+            "the forces do not add up to the motion", status=Status.UNCERTIFIED, problem=problem
+        )
 
-    def _released(self, problem: ContactProblem, laws: list[Law]) -> ContactSolution:
+    def _released(
+        self, problem: ContactProblem, laws: list[Law], rank_tol: float
+    ) -> ContactSolution:
         free = frictionless()
-        options: dict[str, Any] = {**self._shared, "grip": "all"}
+        options: dict[str, Any] = {**self._shared, "grip": "all", "rank_tol": rank_tol}
 
         def held(some: np.ndarray) -> ContactSolution:
             chosen = [

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from holdfast.errors import SolveError
+from holdfast.mujoco._balance import BALANCED
 from holdfast.solution import ContactSolution
 
 PRESSED = 1e-9  # normal impulse, relative to the largest one, that counts as pressing
@@ -36,11 +37,11 @@ def released(
     try:
         return _jammed(solve, wants_stick)
     except SolveError:  # not certified with so many held
-        free = solve(np.zeros_like(wants_stick)).spread()
+        free = _spread(solve(np.zeros_like(wants_stick)))
     held = wants_stick & _pressed(free)
     try:
         while True:
-            solution = solve(held).spread()
+            solution = _spread(solve(held))
             loose = _loose(solution, held)
             if not loose.any():
                 return _judged(solution, wants_stick)
@@ -55,13 +56,19 @@ def _jammed(
     """Release what is not pressed; take back, for good, what is pressed then and slides."""
     held, jams = wants_stick.copy(), np.zeros_like(wants_stick)
     while True:  # every contact is released and taken back at most once
-        solution = solve(held).spread()
+        solution = _spread(solve(held))
         back = wants_stick & ~held & _pressed(solution) & (_speed(solution) > SLIDING)
         loose = _loose(solution, held) & ~jams
         if not back.any() and not loose.any():
             return _judged(solution, wants_stick)
         jams |= back
         held = (held & ~loose) | back
+
+
+def _spread(solution: ContactSolution) -> ContactSolution:
+    """The forces spread out, if they still add up; else as the solver has them."""
+    spread = solution.spread()
+    return spread if spread.momentum_residual() <= BALANCED else solution
 
 
 def _loose(solution: ContactSolution, held: np.ndarray) -> np.ndarray:
