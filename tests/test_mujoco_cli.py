@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import holdfast.mujoco.stepper as stepper_module
+from holdfast.cli.simulate import Simulate
 from holdfast.mujoco import scenes
+
+pytestmark = pytest.mark.jit  # thousands of steps: without compilation they take too long
 
 BOX = """<mujoco><worldbody><geom type="plane" size="5 5 1"/>
   <body name="box" pos="0 0 .1"><joint name="x" type="slide" axis="1 0 0"/>
@@ -83,22 +86,45 @@ def test_simulate_reads_urdf(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_interrupted_run_leaves_a_valid_file(box: Path, tmp_path: Path) -> None:
+def test_interrupted_run_leaves_a_valid_file(
+    box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, count = tmp_path / "run.npz", 0
+    publish = stepper_module.publish
+
+    def interrupted(*arguments: object) -> None:
+        nonlocal count
+        count += 1
+        if count == 20:  # in the middle of the 20th step
+            raise KeyboardInterrupt
+        publish(*arguments)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(stepper_module, "publish", interrupted)
+    assert Simulate(scene=box, duration=10.0, out=out, format="json").run() == 130
+    check_partial(out, steps=19)
+
+
+@pytest.mark.slow
+def test_interrupted_process_leaves_a_valid_file(box: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.npz"
     command = [sys.executable, "-m", "holdfast", "simulate", str(box), "--duration", "1000",
                "--out", str(out)]  # fmt: skip
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-                          env=environment) as run:  # fmt: skip
-        time.sleep(12)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        time.sleep(30)  # until it is under way, also where kernels are compiled first
         run.send_signal(signal.SIGINT)
         _, errors = run.communicate(timeout=60)
     assert run.returncode == 130, errors
+    check_partial(out)
+
+
+def check_partial(out: Path, steps: int | None = None) -> None:
     with np.load(out) as arrays:
         metadata = json.loads(str(arrays["metadata"]))
         assert not metadata["complete"]
         assert len(arrays["time"]) == metadata["summary"]["steps"] + 1 > 1
+        assert steps is None or metadata["summary"]["steps"] == steps
         assert all(np.isfinite(arrays[name]).all() for name in ("qpos", "qvel"))
+    assert not out.with_name(out.name + ".part").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 import holdfast as hf
 from holdfast.mujoco import UnsupportedError
 
+pytestmark = pytest.mark.jit  # hundreds of steps: without compilation they take too long
 SHIPPED = sorted(Path(mujoco.__file__).parent.glob("testdata/*.xml"))
 OWN = sorted((Path(__file__).parent / "models_mujoco").glob("*.xml"))
 

@@ -9,7 +9,10 @@ import pytest
 import holdfast as hf
 from holdfast.mujoco import scenes
 
-pytestmark = pytest.mark.filterwarnings("ignore::holdfast.mujoco.FrictionWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::holdfast.mujoco.FrictionWarning"),
+    pytest.mark.jit,  # thousands of steps: without compilation they take too long
+]
 
 G = 9.81
 

@@ -393,6 +393,15 @@ def test_other_contact_models(contact: hf.ContactModel) -> None:
     assert data.qpos[2] == pytest.approx(0.1, abs=1e-12)
 
 
+def test_models_with_arrays_need_a_stepper() -> None:
+    model, data = load(FLOOR + BOX)
+    contact = hf.Viscous(np.full(4, 0.1))
+    with pytest.raises(hf.InputError, match="Stepper"):
+        hf.step(model, data, contact=contact)
+    hf.Stepper(model, contact=contact).step(data)
+    assert data.qpos[2] == pytest.approx(0.1, abs=1e-12)
+
+
 def test_build_problem_is_what_is_solved() -> None:
     model, data = load(FLOOR + BOX)
     before = state(model, data)

@@ -292,7 +292,10 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
     """
     steppers = _steppers.setdefault(model, {})
     contact = NoSlip() if contact is None else contact
-    stepper = steppers.get(contact)
+    try:
+        stepper = steppers.get(contact)
+    except TypeError as error:  # it holds arrays
+        raise InputError("contact", "cannot be told from others; make a Stepper of it") from error
     if stepper is None:
         stepper = steppers[contact] = Stepper(model, contact)
     stepper.shadow.user = model
