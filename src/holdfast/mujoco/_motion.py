@@ -39,39 +39,52 @@ class Motion:
             self._shared |= {"grip": c.grip, "rank_tol": c.rank_tol}
 
     def __call__(
-        self, problem: ContactProblem, dim: np.ndarray, laws: list[Law], warm: np.ndarray | None
+        self,
+        problem: ContactProblem,
+        laws: list[Law],
+        landing: np.ndarray,
+        warm: np.ndarray | None,
     ) -> ContactSolution:
         """Solve one problem; where the contacts that stick are in doubt, release some.
 
         Args:
             problem: of this step.
-            dim: (n,) 1 where a contact has no friction whatever its law.
             laws: one per contact.
+            landing: (n,) contacts whose surfaces will touch only at the end of the step. If it
+                is these that hold a body in the air, they have no friction in this step.
             warm: contacts expected to be loaded, or None.
         """
         if self.law is None:
             return self.contact.solve(problem, warm_start=warm)
-        free = frictionless()
-        each = [law if d > 1 else free for law, d in zip(laws, dim.tolist(), strict=True)]
+        solution = self._consistent(problem, laws, warm)
+        if solution is None and landing.any():
+            free = frictionless()
+            laws = [free if up else law for law, up in zip(laws, landing.tolist(), strict=True)]
+            solution = self._consistent(problem, laws, None)
+        for rank_tol in COARSER:
+            if solution is None:
+                solution = balanced(self._released(problem, laws, rank_tol))
+        if solution is None:
+            raise UncertifiedError(
+                "the forces do not add up to the motion", status=Status.UNCERTIFIED,
+                problem=problem,
+            )  # fmt: skip
+        return solution
+
+    def _consistent(
+        self, problem: ContactProblem, laws: list[Law], warm: np.ndarray | None
+    ) -> ContactSolution | None:
+        """The answer in which exactly the pressed contacts stick, if it is found."""
         to_the_letter = self._shared.get("grip") == "all"
         try:
-            solution = Mixed(each, **self._shared).solve(problem, warm_start=warm)
-            if solution.consistent or to_the_letter:
-                solution = balanced(solution)
-                if solution is not None:
-                    return solution
+            solution = Mixed(laws, **self._shared).solve(problem, warm_start=warm)
         except InfeasibleError:
             raise
         except (SolveError, np.linalg.LinAlgError):
             if to_the_letter:
                 raise
-        for rank_tol in COARSER:
-            solution = balanced(self._released(problem, each, rank_tol))
-            if solution is not None:
-                return solution
-        raise UncertifiedError(
-            "the forces do not add up to the motion", status=Status.UNCERTIFIED, problem=problem
-        )
+            return None
+        return balanced(solution) if solution.consistent or to_the_letter else None
 
     def _released(
         self, problem: ContactProblem, laws: list[Law], rank_tol: float

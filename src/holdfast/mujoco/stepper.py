@@ -32,6 +32,7 @@ from holdfast.mujoco.contacts import Contacts
 from holdfast.solution import ContactSolution
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
 
 
 class FrictionWarning(UserWarning):
@@ -147,25 +148,33 @@ class Stepper:
         added, until nothing is.
         """
         contacts, limits = rows.within_reach(rows.v_free)
+        landing = rows.gap > OPEN * rows.size
+        free = frictionless()
         while True:
-            laws = self._laws.of(rows.geoms[contacts])
+            laws = [
+                law if dim > 1 else free
+                for law, dim in zip(
+                    self._laws.of(rows.geoms[contacts]), rows.dim[contacts].tolist(), strict=True
+                )
+            ]
             problem = rows.problem(contacts, limits)
             warm = self._warm_start(rows, contacts, limits)
-            solution = self._solver(problem, rows.dim[contacts], laws, warm)
+            solution = self._solver(problem, laws, landing[contacts], warm)
             gap = rows.gap + rows.h * (rows.N @ solution.velocity) < -rows.touch
             limit = rows.limit_gap + rows.h * (rows.U @ solution.velocity) < -rows.touch
             if not (gap & ~contacts).any() and not (limit & ~limits).any():
                 break
             contacts, limits = contacts | gap, limits | limit
         self.inconsistent += not solution.consistent
-        self._note_slip(solution, rows.dim[contacts], laws)
+        self._note_slip(solution, laws, landing[contacts])
         self._warm = (_key(rows, contacts, limits), solution.loaded)
         return solution, contacts, limits, laws
 
-    def _note_slip(self, solution: ContactSolution, dim: np.ndarray, laws: list[Law]) -> None:
+    def _note_slip(self, solution: ContactSolution, laws: list[Law], landing: np.ndarray) -> None:
         if self._solver.law is None or solution.normal.size == 0:
             return
-        sticks = np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
+        sticks = np.array([law.kind == "stick" for law in laws], dtype=bool)
+        sticks &= solution.sticking | ~landing
         sticks &= solution.normal > 1e-9 * solution.normal.max()
         speed = np.linalg.norm(solution.sliding[sticks], axis=1)
         self.slipped = max(self.slipped, float(speed.max(initial=0.0)))
@@ -252,7 +261,6 @@ class Stepper:
         frames = frame.reshape(-1, 3, 3)
         normal, tangent = solution.normal / rows.h, solution.tangent / rows.h
         along = np.column_stack([normal, tangent])
-        free = frictionless()
         return Contacts(
             bodies=[(_name(model, "body", a), _name(model, "body", b)) for a, b in bodies],
             geoms=[(_name(model, "geom", a), _name(model, "geom", b)) for a, b in geoms],
@@ -264,9 +272,8 @@ class Stepper:
             force=np.einsum("ni,nij->nj", along, frames),
             required=solution.required_friction(),
             declared=rows.mu[chosen],
-            law=[law if d > 1 else free
-                 for law, d in zip(laws, rows.dim[chosen].tolist(), strict=True)],
-        )  # fmt: skip
+            law=laws,
+        )
 
 
 _steppers: WeakKeyDictionary[Any, dict[Any, Stepper]] = WeakKeyDictionary()
