@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -109,10 +110,17 @@ def test_interrupted_process_leaves_a_valid_file(box: Path, tmp_path: Path) -> N
     out = tmp_path / "run.npz"
     command = [sys.executable, "-m", "holdfast", "simulate", str(box), "--duration", "1000",
                "--out", str(out)]  # fmt: skip
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+    listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    # a job in the background of a shell starts deaf to Ctrl-C
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=listen
+    ) as run:
         time.sleep(30)  # until it is under way, also where kernels are compiled first
         run.send_signal(signal.SIGINT)
-        _, errors = run.communicate(timeout=60)
+        try:
+            _, errors = run.communicate(timeout=60)
+        finally:
+            run.kill()
     assert run.returncode == 130, errors
     check_partial(out)
 
