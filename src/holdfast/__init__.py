@@ -11,6 +11,8 @@
 ([0.0, 0.0], [3.0], True)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from holdfast import errors, lcp
 from holdfast.errors import (
     HoldfastError,
@@ -41,6 +43,9 @@ from holdfast.models.laws import frictionless, stick, viscous
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
+if TYPE_CHECKING:
+    from holdfast.mujoco import Stepper, build_problem, step
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -63,13 +68,26 @@ __all__ = [
     "NotSymmetricError",
     "RayTerminationError",
     "SolveError",
+    "Stepper",
     "StewartTrinkle",
     "UncertifiedError",
     "Viscous",
+    "build_problem",
     "errors",
     "find_indices",
     "frictionless",
     "lcp",
+    "step",
     "stick",
     "viscous",
 ]
+
+_OF_MUJOCO = ("Stepper", "build_problem", "step")  # imported when first used: MuJoCo is large
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_MUJOCO:
+        import holdfast.mujoco
+
+        return getattr(holdfast.mujoco, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import tyro
 
+from holdfast.cli.compare import Compare
 from holdfast.cli.demo import Demo
+from holdfast.cli.simulate import Simulate
 
 
 def main() -> None:
     """Run the command named on the command line."""
-    command = tyro.extras.subcommand_cli_from_dict(
-        {"demo": Demo}, prog="holdfast", description=_HELP
-    )
+    commands = {"demo": Demo, "simulate": Simulate, "compare": Compare}
+    command = tyro.extras.subcommand_cli_from_dict(commands, prog="holdfast", description=_HELP)
     raise SystemExit(command.run())
 
 

@@ -1,4 +1,4 @@
-"""``holdfast demo``: the paper's grasp, held."""
+"""``holdfast demo``: the paper's grasp and a pinched capsule, held, beside MuJoCo."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
 from holdfast import lcp
+from holdfast.cli._common import progress_bar
+from holdfast.cli.compare import print_rows
 from holdfast.experiments.grasp import grasp
 from holdfast.experiments.maximal import Scene
 
@@ -31,26 +34,86 @@ class Row:
 
 @dataclass(frozen=True)
 class Demo:
-    """Solve one step of the grasp of the paper: a row of boxes held between two grippers.
+    """The grasp of the paper and a pinched capsule: tables, and a picture beside MuJoCo.
 
-    Gravity pulls the boxes down, only the squeeze holds them. Every solver gets the same no-slip
-    problem; the velocity after the step is zero when the boxes are held.
+    First one step of the grasp, a row of boxes held between two grippers: gravity pulls the boxes
+    down, only the squeeze holds them. Every solver gets the same no-slip problem; the velocity
+    after the step is zero when the boxes are held. Then the grasp and a capsule between two pads
+    are simulated, by MuJoCo with several settings and by holdfast.
     """
 
     boxes: tuple[int, ...] = (2, 3, 4, 8)
     """How many boxes in the row; the paper has two."""
+    duration: float = 1.0
+    """Seconds to simulate of each scene; 0 leaves them out."""
+    picture: Path | None = Path("holdfast-demo.png")
+    """Where to draw how far the held objects slide."""
     format: Literal["human", "json"] = "human"
     """How to print the result."""
 
     def run(self) -> int:
-        """Print the table; return the exit code, 1 if a row of boxes was not held."""
+        """Print the tables; return the exit code, 1 if something was not held."""
         rows = [row for boxes in self.boxes for row in _rows(boxes)]
-        if self.format == "json":
-            json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
+        human = self.format == "human"
+        if human:
+            _print(rows)
+        scenes = _simulate(self.duration, quiet=not human) if self.duration > 0 else {}
+        if not human:
+            both = {
+                "solvers": [asdict(row) for row in rows],
+                "scenes": {name: [asdict(row) for row in table] for name, table in scenes.items()},
+            }
+            json.dump(both, sys.stdout, indent=1)
             print()
         else:
-            _print(rows)
-        return 0 if all(row.speed < 1e-12 for row in rows) else 1
+            for name, table in scenes.items():
+                print_rows(f"{name}, {self.duration:g} s", table)
+        if scenes and self.picture is not None:
+            _draw(scenes, self.picture)
+            print(self.picture if human else "", file=sys.stdout if human else sys.stderr)
+        held = all(row.speed < 1e-12 for row in rows)
+        held &= all(table[-1].drift < 1e-9 and not table[-1].problem for table in scenes.values())
+        return 0 if held else 1
+
+
+def _simulate(duration: float, *, quiet: bool) -> dict[str, list[Any]]:
+    """Run the two scenes under MuJoCo's settings and ours."""
+    from holdfast.mujoco import comparison, files, scenes
+    from holdfast.mujoco._mj import mujoco
+
+    tables = {}
+    for name, xml in (
+        ("The paper's grasp: two boxes between grippers", scenes.row_of_boxes(2)),
+        ("A pinched capsule of 45 g", scenes.pinched_capsule()),
+    ):
+        model = mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(model)
+        files.set_keyframe(model, data, None)
+        with progress_bar("simulating", quiet=quiet) as progress:
+            tables[name] = comparison.compare(model, data, duration=duration, progress=progress)
+    return tables
+
+
+def _draw(tables: dict[str, list[Any]], path: Path) -> None:
+    """How far each setting lets the held object slide and sink in, on a logarithmic scale."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    least = 1e-18  # [m] so that zero can be drawn
+    for axes, (name, rows) in zip(figure.subplots(1, len(tables)), tables.items(), strict=True):
+        places = np.arange(len(rows))[::-1]
+        for shift, attribute, label in (
+            (0.2, "drift", "slides"),
+            (-0.2, "penetration", "sinks in"),
+        ):
+            sizes = [max(getattr(row, attribute), least) for row in rows]
+            axes.barh(places + shift, sizes, 0.38, left=least, label=label)
+        axes.set_yticks(places, [row.name for row in rows])
+        axes.set_xscale("log")
+        axes.set_xlabel("m, over the run")
+        axes.set_title(name, fontsize=10)
+        axes.legend(loc="lower right", fontsize=8)
+    figure.savefig(path, dpi=120)
 
 
 def _rows(boxes: int) -> Iterator[Row]:

@@ -1,0 +1,80 @@
+"""``holdfast compare``: MuJoCo's settings against ours, on the user's own scene."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from holdfast.cli._common import ContactName, contact_model, errors_to_exit_code, progress_bar
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Run a scene with MuJoCo as configured, with three recipes against slip, and with holdfast.
+
+    One table: how fast contacts creep, how far they drift, how deep they sink in, the time of a
+    step, and the friction that the motion needs.
+    """
+
+    scene: Annotated[Path, tyro.conf.Positional]
+    """MJCF or URDF file."""
+    duration: float = 2.0
+    """Seconds to simulate."""
+    contact: ContactName = "noslip"
+    """Our contact model."""
+    mu_v: float = 0.1
+    """Coefficient of the viscous model [N s/m]."""
+    keyframe: str | None = None
+    """Name or number of the keyframe to start from; the first one by default."""
+    control: Path | None = None
+    """Controls over time, .npz or .csv."""
+    format: Literal["human", "json"] = "human"
+    """How to print the result."""
+
+    def run(self) -> int:
+        """Print the table; return the exit code, 1 if our run failed."""
+        with errors_to_exit_code() as failed:
+            rows = self._rows()
+            if self.format == "json":
+                json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
+                print()
+            else:
+                print_rows(f"{self.scene.name}, {self.duration:g} s", rows)
+            return 1 if rows[-1].problem else 0
+        return failed.code
+
+    def _rows(self) -> list[Any]:
+        from holdfast.mujoco import comparison, files
+        from holdfast.mujoco._mj import mujoco
+
+        model = files.load_scene(self.scene)
+        data = mujoco.MjData(model)
+        files.set_keyframe(model, data, self.keyframe)
+        control = files.load_control(self.control, model) if self.control else None
+        with progress_bar("comparing", quiet=self.format == "json") as progress:
+            return comparison.compare(
+                model, data, duration=self.duration, control=control, progress=progress,
+                contact=contact_model(self.contact, self.mu_v),
+            )  # fmt: skip
+
+
+def print_rows(title: str, rows: list[Any]) -> None:
+    """One table for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from holdfast.mujoco.comparison import HEADINGS, LEGEND, rows_as_text
+
+    table = Table(title=title)
+    for i, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=True)
+    for cells in rows_as_text(rows):
+        table.add_row(*cells)
+    console = Console()
+    console.print(table)
+    console.print(LEGEND, style="dim")

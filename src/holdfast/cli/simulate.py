@@ -1,0 +1,116 @@
+"""``holdfast simulate``: a scene with exact contact, recorded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from holdfast.cli._common import ContactName, contact_model, errors_to_exit_code, progress_bar
+from holdfast.errors import HoldfastError
+
+INTERRUPTED = 130  # what shells expect after Ctrl-C
+
+
+@dataclass(frozen=True)
+class Simulate:
+    """Simulate an MJCF or URDF scene with contact that does not slip or sink in."""
+
+    scene: Annotated[Path, tyro.conf.Positional]
+    """MJCF or URDF file."""
+    duration: float = 10.0
+    """Seconds to simulate."""
+    contact: ContactName = "noslip"
+    """Law of contacts that the scene itself gives none."""
+    mu_v: float = 0.1
+    """Coefficient of the viscous model [N s/m]."""
+    keyframe: str | None = None
+    """Name or number of the keyframe to start from; the first one by default."""
+    control: Path | None = None
+    """Controls over time, .npz (ctrl, time) or .csv (time first)."""
+    out: Path | None = None
+    """Trajectory to write, .npz with metadata; what there is of it after Ctrl-C or an error."""
+    every: int = 1
+    """Record every so many steps."""
+    format: Literal["human", "json"] = "human"
+    """How to print the summary."""
+
+    def run(self) -> int:
+        """Simulate, write, print; return the exit code."""
+        with errors_to_exit_code() as failed:
+            return self._run()
+        return failed.code
+
+    def _run(self) -> int:
+        from holdfast.mujoco import Stepper, files
+        from holdfast.mujoco._mj import mujoco
+        from holdfast.mujoco.recording import Recording, run
+
+        model = files.load_scene(self.scene)
+        data = mujoco.MjData(model)
+        files.set_keyframe(model, data, self.keyframe)
+        control = files.load_control(self.control, model) if self.control else None
+        stepper = Stepper(model, contact_model(self.contact, self.mu_v), warn=False)
+        recording = Recording(self._metadata(model))
+        steps = max(1, round(self.duration / model.opt.timestep))
+        code = 0
+        try:
+            with progress_bar("simulating", quiet=self.format == "json") as progress:
+                for k in run(stepper, data, recording, duration=self.duration, control=control,
+                             every=self.every):  # fmt: skip
+                    progress(k / steps)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+            print("interrupted", file=sys.stderr)
+        except HoldfastError as error:
+            code = 1
+            print(f"holdfast: stopped at {data.time:.6g} s: {error}", file=sys.stderr)
+        if self.out is not None:
+            recording.save(self.out)
+        self._print(recording)
+        return code
+
+    def _metadata(self, model: Any) -> dict[str, Any]:
+        import holdfast
+        from holdfast.mujoco._mj import mujoco
+
+        return {
+            "scene": str(self.scene),
+            "contact": self.contact,
+            "mu_v": self.mu_v,
+            "timestep": model.opt.timestep,
+            "every": self.every,
+            "nq": model.nq,
+            "nv": model.nv,
+            "holdfast": holdfast.__version__,
+            "mujoco": mujoco.__version__,
+        }
+
+    def _print(self, recording: Any) -> None:
+        s = recording.summary
+        if self.format == "json":
+            json.dump(asdict(s) | {"complete": recording.complete}, sys.stdout, indent=1)
+            print()
+            return
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=f"{self.scene.name}, {s.simulated:g} s", show_header=False)
+        for name, value in (
+            ("steps", str(s.steps)),
+            ("time of a step", f"{1e6 * s.seconds_per_step:.0f} µs"),
+            ("contacts in the solve, mean", f"{s.contacts:.1f}"),
+            ("largest penetration", f"{1e6 * s.largest_penetration:.3g} µm"),
+            ("largest slip where pressed", f"{1e3 * s.largest_slip:.3g} mm/s"),
+            ("momentum residual", f"{s.largest_residual:.1e}"),
+            ("steps without a consistent grip", str(s.inconsistent)),
+        ):
+            table.add_row(name, value)
+        for pair, (needs, declared) in sorted(s.required_friction.items()):
+            over = "  exceeded" if needs > declared else ""
+            table.add_row(f"friction, {pair}", f"needs {needs:.3g}, declared {declared:.3g}{over}")
+        Console().print(table)

@@ -1,0 +1,32 @@
+"""MuJoCo's pipeline up to the smooth acceleration, in the order of `mujoco.mj_step`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._shadow import Shadow
+
+_ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+
+
+def forward(shadow: Shadow, data: Any) -> None:
+    """Positions, contacts, velocities, the control callback, and forces but those of contact."""
+    own = shadow.model
+    energy = own.opt.enableflags & _ENERGY
+    shadow.collide(data)
+    mujoco.mj_sensorPos(own, data)
+    if energy:
+        mujoco.mj_energyPos(own, data)
+    mujoco.mj_fwdVelocity(own, data)
+    mujoco.mj_sensorVel(own, data)
+    if energy:
+        mujoco.mj_energyVel(own, data)
+    if shadow.discrete:  # the metric's actuator terms are built by the whole stage only
+        mujoco.mj_forwardSkip(own, data, mujoco.mjtStage.mjSTAGE_VEL, 1)
+        return
+    control = mujoco.get_mjcb_control()
+    if control is not None:
+        control(shadow.user, data)
+    mujoco.mj_fwdActuation(own, data)
+    mujoco.mj_fwdAcceleration(own, data)

@@ -1,0 +1,38 @@
+"""What a model may not contain, refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast.errors import InputError
+from holdfast.mujoco._mj import mujoco
+
+_FLEX_EQUALITIES = {
+    int(mujoco.mjtEq.mjEQ_FLEX): "flex",
+    int(mujoco.mjtEq.mjEQ_FLEXVERT): "flexvert",
+    int(mujoco.mjtEq.mjEQ_FLEXSTRAIN): "flexstrain",
+}
+
+
+class UnsupportedError(InputError):
+    """A model that holds something which exact contact cannot treat; `argument` names it."""
+
+
+def refuse(model: Any) -> None:
+    """Raise `UnsupportedError` if the model holds what exact contact cannot treat."""
+    if model.nflex:
+        name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_FLEX, 0) or "without a name"
+        raise UnsupportedError("flex", f"the model has {model.nflex} (first: {name}): deformable "
+                               "bodies are not rigid contact; use mujoco.mj_step")  # fmt: skip
+    for kind in np.unique(model.eq_type).tolist():
+        if kind in _FLEX_EQUALITIES:
+            name = _FLEX_EQUALITIES[kind]
+            raise UnsupportedError(f"equality/{name}", "constrains a flex, and flexes are refused")
+    if model.flg_surfacevel and np.any(model.geom_surfacevel):
+        geoms = np.flatnonzero(np.any(model.geom_surfacevel != 0.0, axis=1))
+        names = ", ".join(repr(model.geom(i).name or int(i)) for i in geoms[:3])
+        raise UnsupportedError("geom/surfacevel", f"is set at {names}: a surface that moves "
+                               "without its body is not supported yet; give the belt a slide "
+                               "joint")  # fmt: skip

@@ -1,0 +1,116 @@
+"""The contacts of a step as a table: who touches whom, where, how hard, and on what friction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holdfast.models.laws import Law
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Contacts of the last step, one entry each; forces are averages over the step.
+
+    Attributes:
+        bodies: names of the two bodies (their numbers if they have none).
+        geoms: names of the two geoms.
+        point: (n, 3) place in the world [m].
+        normal: (n, 3) from the first body to the second.
+        gap: (n,) distance before the step [m]; negative is penetration.
+        normal_force: (n,) [N].
+        tangent_force: (n,) size of the friction force [N].
+        force: (n, 3) on the second body, in the world frame [N].
+        required: (n,) friction that the motion needs, tangential over normal force.
+        declared: (n,) coefficient in the model.
+        law: what each contact does along its tangents.
+    """
+
+    bodies: list[tuple[str, str]]
+    geoms: list[tuple[str, str]]
+    point: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    normal_force: np.ndarray
+    tangent_force: np.ndarray
+    force: np.ndarray
+    required: np.ndarray
+    declared: np.ndarray
+    law: list[Law]
+
+    @classmethod
+    def none(cls) -> Contacts:
+        """An empty table."""
+        three, one = np.zeros((0, 3)), np.zeros(0)
+        return cls(
+            bodies=[], geoms=[], point=three, normal=three, gap=one, normal_force=one,
+            tangent_force=one, force=three, required=one, declared=one, law=[],
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    @property
+    def exceeded(self) -> np.ndarray:
+        """(n,) contacts that stick and need more friction than the model declares."""
+        sticks = np.array([law.kind == "stick" for law in self.law], dtype=bool)
+        return sticks & (self.required > self.declared * (1 + EXCEEDED))
+
+    def pairs(self) -> dict[tuple[str, str], tuple[float, float]]:
+        """Per pair of bodies the friction that it needs as a whole, and the least declared.
+
+        Single contact forces are not unique where contacts are redundant; the net friction of
+        a pair over its net normal force is what a user can compare.
+        """
+        result = {}
+        for pair in dict.fromkeys(self.bodies):
+            some = [i for i, other in enumerate(self.bodies) if other == pair]
+            normal = float(self.normal_force[some].sum())
+            along = self.force[some] - self.normal_force[some, None] * self.normal[some]
+            net = float(np.linalg.norm(along.sum(axis=0)))
+            need = net / normal if normal > 0.0 else (np.inf if net > 0.0 else 0.0)
+            result[pair] = (need, float(self.declared[some].min()))
+        return result
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per contact, of plain numbers and names."""
+        return [
+            {
+                "bodies": self.bodies[i],
+                "geoms": self.geoms[i],
+                "point": self.point[i].tolist(),
+                "normal": self.normal[i].tolist(),
+                "gap": float(self.gap[i]),
+                "normal_force": float(self.normal_force[i]),
+                "tangent_force": float(self.tangent_force[i]),
+                "required_friction": float(self.required[i]),
+                "declared_friction": float(self.declared[i]),
+                "law": self.law[i].kind,
+            }
+            for i in range(len(self))
+        ]
+
+    def __str__(self) -> str:
+        heading = ("bodies", "point", "normal", "f_n [N]", "f_t [N]", "needs", "declared", "law")
+        lines: list[tuple[str, ...]] = [heading]
+        for i in range(len(self)):
+            lines.append((
+                " / ".join(self.bodies[i]),
+                " ".join(f"{x:.4g}" for x in self.point[i]),
+                " ".join(f"{x:.3g}" for x in self.normal[i]),
+                f"{self.normal_force[i]:.4g}",
+                f"{self.tangent_force[i]:.4g}",
+                f"{self.required[i]:.3g}" + ("!" if self.exceeded[i] else ""),
+                f"{self.declared[i]:.3g}",
+                self.law[i].kind,
+            ))  # fmt: skip
+        width = [max(len(line[k]) for line in lines) for k in range(len(heading))]
+        return "\n".join(
+            "  ".join(cell.ljust(w) for cell, w in zip(line, width, strict=True)).rstrip()
+            for line in lines
+        )
+
+
+EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding

@@ -1,0 +1,121 @@
+"""A run, recorded: trajectory and how contact fared."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.mujoco.files import Control
+from holdfast.mujoco.stepper import Stepper
+
+FORMAT = 1
+
+
+@dataclass
+class Summary:
+    """How a run went."""
+
+    steps: int = 0
+    simulated: float = 0.0  # [s]
+    seconds_per_step: float = 0.0  # wall clock
+    largest_penetration: float = 0.0  # [m]
+    largest_slip: float = 0.0  # of a pressed contact that sticks [m/s]
+    largest_residual: float = 0.0  # of the momentum balance, relative
+    contacts: float = 0.0  # mean number in the solve
+    inconsistent: int = 0  # steps in which a contact jams, or could not be held
+    required_friction: dict[str, list[float]] = field(default_factory=dict)  # pair: needs, declared
+
+
+@dataclass
+class Recording:
+    """States of a run, and its summary."""
+
+    metadata: dict[str, Any]
+    time: list[float] = field(default_factory=list)
+    qpos: list[np.ndarray] = field(default_factory=list)
+    qvel: list[np.ndarray] = field(default_factory=list)
+    ctrl: list[np.ndarray] = field(default_factory=list)
+    sensordata: list[np.ndarray] = field(default_factory=list)
+    complete: bool = False
+    summary: Summary = field(default_factory=Summary)
+
+    def add(self, data: Any) -> None:
+        """Keep the present state."""
+        self.time.append(float(data.time))
+        for name in ("qpos", "qvel", "ctrl", "sensordata"):
+            getattr(self, name).append(np.array(getattr(data, name)))
+
+    def save(self, path: Path) -> None:
+        """Write one .npz file, whole or not at all."""
+        metadata = self.metadata | {
+            "format": FORMAT, "complete": self.complete, "summary": asdict(self.summary),
+        }  # fmt: skip
+        arrays: dict[str, Any] = {name: np.array(getattr(self, name)) for name in
+                  ("time", "qpos", "qvel", "ctrl", "sensordata")}  # fmt: skip
+        beside = path.with_name(path.name + ".part")
+        with open(beside, "wb") as file:
+            np.savez_compressed(file, metadata=json.dumps(metadata), **arrays)
+        os.replace(beside, path)
+
+
+def run(
+    stepper: Stepper,
+    data: Any,
+    recording: Recording,
+    *,
+    duration: float,
+    control: Control | None = None,
+    every: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[int]:
+    """Step, record, and yield the number of steps done; stops cleanly wherever it is left.
+
+    Args:
+        stepper: of the model.
+        data: state to start from.
+        recording: is filled.
+        duration: [s] to simulate.
+        control: controls by time; None leaves them as they are.
+        every: record every so many steps.
+        clock: seconds.
+    """
+    steps = max(1, round(duration / stepper.model.opt.timestep))
+    summary, spent, contacts = recording.summary, 0.0, 0
+    recording.add(data)
+    for k in range(1, steps + 1):
+        if control is not None:
+            data.ctrl[:] = control(data.time)
+        start = clock()
+        stepper.step(data)
+        spent += clock() - start
+        if k % every == 0 or k == steps:
+            recording.add(data)
+        solution = stepper.solution
+        assert solution is not None
+        contacts += solution.problem.n
+        summary.steps, summary.simulated = k, float(data.time - recording.time[0])
+        summary.seconds_per_step = spent / k
+        summary.contacts = contacts / k
+        summary.largest_penetration = stepper.largest_penetration
+        summary.inconsistent = stepper.inconsistent
+        summary.largest_slip = stepper.slipped
+        if k % 10 == 0 or k == steps:
+            summary.largest_residual = max(summary.largest_residual, solution.momentum_residual())
+            _friction(summary, stepper)
+        yield k
+    recording.complete = True
+
+
+def _friction(summary: Summary, stepper: Stepper) -> None:
+    """Keep the largest friction that each pair of bodies needed."""
+    for (a, b), (needs, declared) in stepper.contacts.pairs().items():
+        key = f"{a} / {b}"
+        if needs > summary.required_friction.get(key, [-1.0])[0]:
+            summary.required_friction[key] = [needs, declared]

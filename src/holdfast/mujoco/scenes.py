@@ -1,0 +1,143 @@
+"""Scenes as MJCF text: a row of boxes, a pinched capsule, a quadruped on a slope."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def row_of_boxes(
+    boxes: int = 2,
+    *,
+    size: float = 1.0,
+    mass: float = 1.0,
+    squeeze: float | None = None,
+    timestep: float = 0.01,
+) -> str:
+    """Boxes in a row, held between two pads that are pushed inward: the paper's grasp.
+
+    Args:
+        boxes: how many are held.
+        size: edge of the cubes [m].
+        mass: of each [kg].
+        squeeze: force on each pad [N]; ten newtons per box if None, as in the paper.
+        timestep: [s].
+    """
+    half, end = size / 2, size * (boxes + 1) / 2
+    force = 10.0 * boxes if squeeze is None else squeeze
+    free = "".join(
+        f'<body name="box{i}" pos="{size * (i - (boxes - 1) / 2)} 0 0"><freejoint/>'
+        f'<geom type="box" size="{half} {half} {half}" mass="{mass}"/></body>'
+        for i in range(boxes)
+    )
+    pads = "".join(
+        f'<body name="{name}" pos="{-side * end} 0 0" gravcomp="1">'
+        f'<joint name="{name}" type="slide" axis="{side} 0 0"/>'
+        f'<geom type="box" size="{half} {half} {half}" mass="{mass}" rgba=".3 .4 .6 1"/></body>'
+        for name, side in (("left", 1), ("right", -1))
+    )
+    return f"""<mujoco model="row of boxes">
+      <option timestep="{timestep}"/>
+      <worldbody><light pos="0 0 3"/>{pads}{free}</worldbody>
+      <actuator><motor joint="left"/><motor joint="right"/></actuator>
+      <keyframe><key name="squeeze" ctrl="{force} {force}"/></keyframe>
+    </mujoco>"""
+
+
+def pinched_capsule(*, squeeze: float = 8.0, timestep: float = 0.002, options: str = "") -> str:
+    """A capsule of 45 g held between two flat pads, lying along them.
+
+    Args:
+        squeeze: force on each pad [N].
+        timestep: [s].
+        options: further attributes of the option element.
+    """
+    pads = "".join(
+        f'<body name="{name}" pos="{-side * 0.009} 0 0" gravcomp="1">'
+        f'<joint name="{name}" type="slide" axis="{side} 0 0" damping="1"/>'
+        '<geom type="box" size="0.005 0.03 0.01" mass="0.05" rgba=".3 .4 .6 1"/></body>'
+        for name, side in (("left", 1), ("right", -1))
+    )
+    return f"""<mujoco model="pinched capsule">
+      <option timestep="{timestep}" {options}/>
+      <default><geom condim="4" friction="0.7 0.005 0.0001"/></default>
+      <worldbody><light pos="0 0 3"/>{pads}
+        <body name="capsule"><freejoint/>
+          <geom type="capsule" size="0.004 0.02" mass="0.045" euler="90 0 0" rgba=".8 .5 .2 1"/>
+        </body>
+      </worldbody>
+      <actuator><motor joint="left"/><motor joint="right"/></actuator>
+      <keyframe><key name="squeeze" ctrl="{squeeze} {squeeze}"/></keyframe>
+    </mujoco>"""
+
+
+def quadruped(
+    *, slope: float = 10.0, timestep: float = 0.002, integrator: str = "implicitfast"
+) -> str:
+    """A quadruped of 1.34 kg with position servos, its feet on a slope.
+
+    Args:
+        slope: [degrees] about the y axis.
+        timestep: [s].
+        integrator: of the model.
+    """
+    legs, servos = [], []
+    for front, x in (("f", 1), ("h", -1)):
+        for side, y in (("l", 1), ("r", -1)):
+            leg = front + side
+            legs.append(f"""
+            <body name="{leg}_hip" pos="{0.10 * x} {0.06 * y} 0">
+              <joint name="{leg}_roll" axis="1 0 0"/>
+              <geom type="sphere" size="0.015" mass="0.1" contype="0" conaffinity="0"/>
+              <body name="{leg}_thigh" pos="{0.05 * x} 0 0">
+                <joint name="{leg}_pitch" axis="0 1 0"/>
+                <geom type="capsule" size="0.008" mass="0.1" fromto="0 0 0 0 0 -0.1"
+                      contype="0" conaffinity="0"/>
+                <body name="{leg}_shank" pos="0 0 -0.1">
+                  <joint name="{leg}_knee" axis="0 1 0"/>
+                  <geom type="capsule" size="0.006" mass="0.04" fromto="0 0 0 0 0 -0.1"
+                        contype="0" conaffinity="0"/>
+                  <geom name="{leg}_foot" type="sphere" pos="0 0 -0.1" size="0.01" mass="0.01"/>
+                </body>
+              </body>
+            </body>""")
+            for joint in ("roll", "pitch", "knee"):
+                servos.append(f'<position name="{leg}_{joint}" joint="{leg}_{joint}" kp="40"'
+                              ' kv="1" forcerange="-4 4"/>')  # fmt: skip
+    q, ctrl = _standing_pose(slope)
+    numbers = " ".join(f"{x:.17g}" for x in q)
+    return f"""<mujoco model="quadruped">
+      <option timestep="{timestep}" integrator="{integrator}"/>
+      <default><joint damping="0.01" armature="0.0005"/></default>
+      <worldbody><light pos="0 0 3"/>
+        <geom name="slope" type="plane" size="2 2 .1" euler="0 {slope} 0"/>
+        <body name="trunk" pos="0 0 0.2"><freejoint/>
+          <geom type="box" size="0.05 0.07 0.01" mass="0.1"/>
+          <geom type="box" size="0.025 0.08 0.02" pos="0.075 0 0" mass="0.05"/>
+          <geom type="box" size="0.025 0.08 0.02" pos="-0.075 0 0" mass="0.05"/>
+          <geom type="box" size="0.03 0.03 0.02" pos="0 0 0.03" mass="0.14"/>
+          {"".join(legs)}
+        </body>
+      </worldbody>
+      <actuator>{"".join(servos)}</actuator>
+      <keyframe><key name="stand" qpos="{numbers}" ctrl="{" ".join(map(str, ctrl))}"/></keyframe>
+    </mujoco>"""
+
+
+BEND = 0.6  # of the thighs in the standing pose [rad]; knees bend twice as much
+
+
+def _standing_pose(slope: float) -> tuple[np.ndarray, np.ndarray]:
+    """Legs bent so that feet stand below the hips, all four touching the slope."""
+    height = 0.2 * np.cos(BEND) + 0.01  # of the hips above the slope
+    t = np.radians(slope)
+    legs = np.tile([0.0, BEND, -2 * BEND], 4)
+    base = [height * np.sin(t), 0.0, height * np.cos(t), np.cos(t / 2), 0.0, np.sin(t / 2), 0.0]
+    return np.concatenate([base, legs]), legs
+
+
+def squat(time: float, ctrl: np.ndarray) -> np.ndarray:
+    """Controls of a quadruped that squats and sways with its feet planted."""
+    bend = 0.15 * (1 - np.cos(2 * np.pi * time))
+    sway = 0.08 * np.sin(2 * np.pi * 0.7 * time)
+    legs = ctrl.reshape(4, 3) + np.array([sway, bend, -2 * bend])
+    return legs.ravel()

@@ -1,0 +1,328 @@
+"""Stepping a MuJoCo model with exact contact.
+
+A step is build, solve, apply:
+
+1. MuJoCo computes kinematics, contacts within reach, controls and smooth forces;
+2. the contact model finds the velocity after the step, and certifies it;
+3. forces, acceleration and sensors are written where MuJoCo keeps them, the state is advanced
+   with exactly that velocity, and what is left of penetration is taken out of the position.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from holdfast.errors import HoldfastError, InputError
+from holdfast.models import ContactModel, NoSlip
+from holdfast.models.laws import Law, frictionless, stick
+from holdfast.mujoco._correct import correction
+from holdfast.mujoco._laws import Laws
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._motion import Motion
+from holdfast.mujoco._pipeline import forward
+from holdfast.mujoco._publish import publish
+from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco.assemble import Rows, gather
+from holdfast.mujoco.contacts import Contacts
+from holdfast.solution import ContactSolution
+
+_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
+
+
+class FrictionWarning(UserWarning):
+    """A contact holds only because friction is unlimited: it needs more than is declared."""
+
+
+class Stepper:
+    """Steps a model as `mujoco.mj_step` does, with contact that does not slip or sink in.
+
+    The stepper works on a copy of the model, kept up to date with it, and on the user's data.
+    If anything goes wrong in a step, the state in `data` is as it was before that step.
+
+    Args:
+        model: `mujoco.MjModel`.
+        contact: the law of all contacts that no other law names: `NoSlip`, `Viscous`,
+            `Frictionless`, or any other `ContactModel`.
+        laws: laws of pairs of geoms or bodies, ``{("finger", "cube"): hf.viscous(0.1)}``;
+            ``"*"`` is anything. The MJCF can say the same, see `holdfast.mujoco._laws`.
+        correct: whether to take penetration and drift out of the position.
+        warn: whether to warn, once per pair of bodies, when a contact needs more friction than
+            the model declares.
+
+    Attributes:
+        solution: of the last step; None before the first.
+        largest_penetration: deepest penetration at the start of any step so far [m].
+        corrected: largest displacement of a coordinate by position correction so far.
+        inconsistent: steps so far in which it was not so that exactly the pressed contacts
+            stick: a contact jams, or its rows were too nearly dependent to hold it.
+        slipped: fastest sliding so far of a pressed contact whose law is to stick [m/s].
+
+    Example:
+        >>> import mujoco, holdfast as hf
+        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
+        ...   <geom type="plane" size="1 1 1" euler="0 20 0"/>
+        ...   <body euler="0 20 0"><freejoint/>
+        ...     <geom type="box" pos="0 0 0.1" size="0.1 0.1 0.1"/></body>
+        ... </worldbody></mujoco>''')
+        >>> data, stepper = mujoco.MjData(model), hf.Stepper(model)
+        >>> stepper.step(data, nstep=500)
+        >>> bool(abs(data.qpos[0]) < 1e-12), stepper.solution.is_exact()
+        (True, True)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        contact: ContactModel | None = None,
+        laws: Mapping[tuple[str, str], Law] | None = None,
+        *,
+        correct: bool = True,
+        warn: bool = True,
+    ) -> None:
+        if not isinstance(model, mujoco.MjModel):
+            raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
+        self.contact = NoSlip() if contact is None else contact
+        if not isinstance(self.contact, ContactModel):
+            raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
+        self.shadow = Shadow(model)
+        self.correct, self.warn = correct, warn
+        self.solution: ContactSolution | None = None
+        self.largest_penetration = 0.0
+        self.corrected = 0.0
+        self.inconsistent = 0
+        self.slipped = 0.0
+        self._solver = Motion(self.contact)
+        self._laws = Laws(model, laws, self._solver.law or stick())
+        if self._solver.law is None and not self._laws.uniform:
+            raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
+        self._last: tuple[Rows, np.ndarray, list[Law], np.ndarray, np.ndarray] | None = None
+        self._warned: set[tuple[int, int]] = set()
+        self._warm: tuple[bytes, np.ndarray] | None = None
+
+    @property
+    def model(self) -> Any:
+        """The model that is stepped."""
+        return self.shadow.user
+
+    def step(self, data: Any, nstep: int = 1) -> None:
+        """Advance `data` by `nstep` steps.
+
+        Raises:
+            SolveError: no certified motion exists or was found; the state is as before the
+                failing step.
+            UnsupportedError: a state that cannot be stepped, as one with NaN.
+        """
+        model = self.shadow.model
+        before = np.empty(mujoco.mj_stateSize(model, _STATE))
+        for _ in range(nstep):
+            mujoco.mj_getState(model, data, before, _STATE)
+            try:
+                self._step(data)
+            except BaseException:  # Ctrl-C, too
+                mujoco.mj_setState(model, data, before, _STATE)
+                raise
+
+    def _step(self, data: Any) -> None:
+        shadow = self.shadow
+        shadow.follow()
+        _check_finite(data)
+        forward(shadow, data)
+        rows = gather(shadow, data)
+        solution, contacts, limits, laws = self._solve(rows)
+        if not np.isfinite(solution.velocity).all():
+            raise HoldfastError("the velocity after the step is not finite")
+        publish(shadow, data, rows, solution, contacts, limits)
+        self._remember(data, rows, solution, contacts, laws)
+        self._advance(data, rows, solution, contacts)
+
+    def _solve(self, rows: Rows) -> tuple[ContactSolution, np.ndarray, np.ndarray, list[Law]]:
+        """Solve for the contacts that matter: those that the motion would close.
+
+        Contacts that the free motion closes come first; what the answer would still close is
+        added, until nothing is.
+        """
+        contacts, limits = rows.within_reach(rows.v_free)
+        landing = rows.gap > OPEN * rows.size
+        free = frictionless()
+        while True:
+            laws = [
+                law if dim > 1 else free
+                for law, dim in zip(
+                    self._laws.of(rows.geoms[contacts]), rows.dim[contacts].tolist(), strict=True
+                )
+            ]
+            problem = rows.problem(contacts, limits)
+            warm = self._warm_start(rows, contacts, limits)
+            solution = self._solver(problem, laws, landing[contacts], warm)
+            gap = rows.gap + rows.h * (rows.N @ solution.velocity) < -rows.touch
+            limit = rows.limit_gap + rows.h * (rows.U @ solution.velocity) < -rows.touch
+            if not (gap & ~contacts).any() and not (limit & ~limits).any():
+                break
+            contacts, limits = contacts | gap, limits | limit
+        self.inconsistent += not solution.consistent
+        self._note_slip(solution, laws, landing[contacts])
+        self._warm = (_key(rows, contacts, limits), solution.loaded)
+        return solution, contacts, limits, laws
+
+    def _note_slip(self, solution: ContactSolution, laws: list[Law], landing: np.ndarray) -> None:
+        if self._solver.law is None or solution.normal.size == 0:
+            return
+        sticks = np.array([law.kind == "stick" for law in laws], dtype=bool)
+        sticks &= solution.sticking | ~landing
+        sticks &= solution.normal > 1e-9 * solution.normal.max()
+        speed = np.linalg.norm(solution.sliding[sticks], axis=1)
+        self.slipped = max(self.slipped, float(speed.max(initial=0.0)))
+
+    def _warm_start(
+        self, rows: Rows, contacts: np.ndarray, limits: np.ndarray
+    ) -> np.ndarray | None:
+        """Loaded rows of the last step, if the same contacts are there."""
+        if self._warm is None or self._warm[0] != _key(rows, contacts, limits):
+            return None
+        return self._warm[1]
+
+    def _advance(
+        self, data: Any, rows: Rows, solution: ContactSolution, contacts: np.ndarray
+    ) -> None:
+        """Integrate with exactly the velocity that was solved for; then correct the position."""
+        own, acceleration = self.shadow.model, np.array(data.qacc)
+        data.qvel[:] = solution.velocity
+        data.qacc[:] = 0.0
+        mujoco.mj_Euler(own, data)
+        data.qacc[:] = acceleration
+        data.qacc_warmstart[:] = acceleration
+        deepest = max((-rows.gap).max(initial=0.0), 0.0)
+        self.largest_penetration = max(self.largest_penetration, float(deepest))
+        if not self.correct:
+            return
+        pressed = np.zeros(len(rows.contact), dtype=bool)
+        pressed[contacts] = solution.sticking & (solution.normal > 0.0)
+        dq = correction(rows, solution.velocity, pressed)
+        if dq is not None:
+            qpos = np.array(data.qpos)
+            mujoco.mj_integratePos(own, qpos, dq, 1.0)
+            data.qpos[:] = qpos
+            self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
+
+    def _remember(
+        self,
+        data: Any,
+        rows: Rows,
+        solution: ContactSolution,
+        contacts: np.ndarray,
+        laws: list[Law],
+    ) -> None:
+        """Keep what the table of contacts needs; warn where friction is asked too much."""
+        self.solution = solution
+        listed = rows.contact[contacts]
+        self._last = (
+            rows, contacts, laws, data.contact.pos[listed], data.contact.frame[listed],
+        )  # fmt: skip
+        if self.warn and (solution.normal.size):
+            self._warn(rows, solution, contacts)
+
+    def _warn(self, rows: Rows, solution: ContactSolution, contacts: np.ndarray) -> None:
+        needs = solution.required_friction()
+        over = solution.sticking & (needs > rows.mu[contacts] * (1 + 1e-6))
+        if not over.any():
+            return
+        pairs = {tuple(sorted(pair)) for pair in rows.bodies[contacts][over].tolist()}
+        for pair in sorted(pairs - self._warned):
+            self._warned.add(pair)
+            table = self.contacts
+            names = tuple(_name(self.model, "body", i) for i in pair)
+            need, declared = next(
+                value for key, value in table.pairs().items() if set(key) == set(names)
+            )
+            if need > declared * (1 + 1e-6):
+                warnings.warn(
+                    f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
+                    f"coefficient of {need:.3g}, the model declares {declared:.3g}",
+                    FrictionWarning,
+                    stacklevel=5,
+                )
+            else:
+                self._warned.discard(pair)
+
+    @property
+    def contacts(self) -> Contacts:
+        """The contacts of the last step, as a table."""
+        if self._last is None or self.solution is None:
+            return Contacts.none()
+        rows, chosen, laws, point, frame = self._last
+        solution, model = self.solution, self.model
+        geoms, bodies = rows.geoms[chosen].tolist(), rows.bodies[chosen].tolist()
+        frames = frame.reshape(-1, 3, 3)
+        normal, tangent = solution.normal / rows.h, solution.tangent / rows.h
+        along = np.column_stack([normal, tangent])
+        return Contacts(
+            bodies=[(_name(model, "body", a), _name(model, "body", b)) for a, b in bodies],
+            geoms=[(_name(model, "geom", a), _name(model, "geom", b)) for a, b in geoms],
+            point=point,
+            normal=frames[:, 0],
+            gap=rows.gap[chosen],
+            normal_force=normal,
+            tangent_force=np.linalg.norm(tangent, axis=1),
+            force=np.einsum("ni,nij->nj", along, frames),
+            required=solution.required_friction(),
+            declared=rows.mu[chosen],
+            law=laws,
+        )
+
+
+_steppers: WeakKeyDictionary[Any, dict[Any, Stepper]] = WeakKeyDictionary()
+
+
+def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int = 1) -> None:
+    """Advance `data` as `mujoco.mj_step(model, data)` does, with exact contact.
+
+    One `Stepper` per model and contact model is kept while the model lives; for its table of
+    contacts, its solution or laws per pair, make a `Stepper`.
+
+    Example:
+        >>> import mujoco, holdfast as hf
+        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
+        ...   <geom type="plane" size="1 1 1"/>
+        ...   <body pos="0 0 0.3"><freejoint/><geom type="sphere" size="0.1"/></body>
+        ... </worldbody></mujoco>''')
+        >>> data = mujoco.MjData(model)
+        >>> for _ in range(500):
+        ...     hf.step(model, data)  # was: mujoco.mj_step(model, data)
+        >>> float(round(data.qpos[2], 9))  # on the floor, not in it
+        0.1
+    """
+    steppers = _steppers.setdefault(model, {})
+    contact = NoSlip() if contact is None else contact
+    try:
+        stepper = steppers.get(contact)
+    except TypeError as error:  # it holds arrays
+        raise InputError("contact", "cannot be told from others; make a Stepper of it") from error
+    if stepper is None:
+        stepper = steppers[contact] = Stepper(model, contact)
+    stepper.shadow.user = model
+    try:
+        stepper.step(data, nstep)
+    finally:
+        stepper.shadow.user = None  # or the cached stepper would keep its model alive
+
+
+def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:
+    return rows.geoms[contacts].tobytes() + limits.tobytes()
+
+
+def _name(model: Any, kind: str, i: int) -> str:
+    if kind == "body" and i == 0:
+        return "world"
+    return getattr(model, kind)(i).name or f"{kind} {i}"
+
+
+def _check_finite(data: Any) -> None:
+    for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
+        if not np.isfinite(getattr(data, name)).all():
+            raise InputError(f"data.{name}", "is not finite; set a valid state before stepping")
