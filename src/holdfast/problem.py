@@ -14,6 +14,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.errors import InputError
 from holdfast.lcp import _checks
+from holdfast.lcp.inertia import InertiaFactor
 
 _VERSION = 1  # of the file format of `save`
 
@@ -124,7 +125,7 @@ class ContactProblem:
             if value is not None:
                 _checks.check_finite(name, value)
         _checks.check_symmetric("M", M)
-        if not _is_positive_definite(blocks):
+        if not self.factor.definite:
             raise _checks.not_positive_definite("M", blocks)
         for field in fields(self):
             value = getattr(self, field.name)
@@ -229,21 +230,17 @@ class ContactProblem:
         return _frozen(np.linalg.cholesky(self.inertia) if self.m else np.zeros((0, 0)))
 
     @cached_property
+    def factor(self) -> InertiaFactor:
+        """Cholesky factor of M."""
+        return InertiaFactor(np.array(self.M if self.M.ndim == 3 else self.M[None]))
+
+    @cached_property
     def whitened(self) -> dict[str, np.ndarray]:
         """N, S, T, J, R and U in coordinates in which the inertia is the identity."""
         names = ("N", "S", "T", "J", "R", "U")
-        rows = self.whiten(np.concatenate([getattr(self, name) for name in names]))
+        rows = self.factor.whiten(np.concatenate([getattr(self, name) for name in names]))
         ends = np.cumsum([len(getattr(self, name)) for name in names])
         return dict(zip(names, np.split(rows, ends[:-1]), strict=True))
-
-    def whiten(self, rows: np.ndarray) -> np.ndarray:
-        """``rows L^-T`` for ``M = L L'``."""
-        from scipy.linalg import solve_triangular
-
-        if rows.size == 0:
-            return rows
-        columns = solve_triangular(self.cholesky, rows.T, lower=True, check_finite=False)
-        return np.ascontiguousarray(columns.T)
 
     @cached_property
     def lengths(self) -> dict[str, np.ndarray]:
@@ -255,9 +252,7 @@ class ContactProblem:
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M^-1 rhs`` for a vector, or for the columns of a matrix."""
-        from scipy.linalg import cho_solve
-
-        return cho_solve((self.cholesky, True), rhs) if self.m else np.array(rhs)
+        return self.factor.solve(rhs)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file, to be attached to a report."""
@@ -331,11 +326,3 @@ def _check_nonnegative(name: str, value: np.ndarray) -> None:
     bad = np.flatnonzero(value < 0)
     if bad.size:
         raise InputError(name, f"is {value[bad[0]]} at [{bad[0]}]; it must not be negative")
-
-
-def _is_positive_definite(blocks: np.ndarray) -> bool:
-    try:
-        np.linalg.cholesky(blocks)
-    except np.linalg.LinAlgError:
-        return False
-    return True

@@ -174,7 +174,7 @@ class ContactSolution:
             motions = (p.v, p.free_velocity, self.motion)
         else:
             motions = (p.solve(p.f), p.solve(self.drag @ p.v), self.motion)
-        return float(max(np.linalg.norm(p.cholesky.T @ x) for x in motions)) or 1.0
+        return max(p.factor.size(x) for x in motions) or 1.0
 
     def lengths(self, name: str) -> np.ndarray:
         """Lengths d of the rows ``problem.<name>``, see `ContactProblem.lengths`."""

@@ -51,7 +51,7 @@ def spread_forces(solution: ContactSolution) -> Spread:
         total = total + rows.T @ load
 
     work = Work(p.n, p.m)
-    normal = _normals(solution, N, p.whiten(solution.active[: solution.rank]), work)
+    normal = _normals(solution, N, p.factor.whiten(solution.active[: solution.rank]), work)
     pressed = normal > PRESSED * normal.max(initial=0.0)
     rest = total - N.T @ normal
     size = float(np.linalg.norm(total))
