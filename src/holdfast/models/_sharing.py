@@ -14,6 +14,7 @@ import numpy as np
 
 from holdfast.lcp import _factor as factor
 from holdfast.lcp._kernel import entry, fast_kernel, kernel
+from holdfast.lcp._pivoting import norm
 
 EXACT = 1e-9  # relative error of the net effect
 PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
@@ -22,14 +23,6 @@ DEPENDENT = 1e-9  # what is left of rows outside the span of others that is roun
 MAX_STEPS = 30
 
 SHARED, UNTIED, FAILED = 0, 1, 2  # what the kernels return
-
-
-@fast_kernel
-def _length(y: np.ndarray) -> float:
-    t = 0.0
-    for j in range(y.shape[0]):
-        t += y[j] * y[j]
-    return np.sqrt(t)
 
 
 @fast_kernel
@@ -64,7 +57,7 @@ def _basis(
             F_work[best, l] += t
             for j in range(m):
                 A_inout[best, j] -= t * Q_out[l, j]
-        length = _length(A_inout[best])
+        length = norm(A_inout[best])
         for j in range(m):
             Q_out[k, j] = A_inout[best, j] / length
         for i in range(count):
@@ -88,7 +81,7 @@ def _basis(
 def _normalise(rows_inout: np.ndarray, length_out: np.ndarray) -> None:
     """Scale rows to length 1; rows of zeros stay."""
     for i in range(rows_inout.shape[0]):
-        length_out[i] = _length(rows_inout[i])
+        length_out[i] = norm(rows_inout[i])
         scale = 1.0 / length_out[i] if length_out[i] > 0.0 else 0.0
         for j in range(rows_inout.shape[1]):
             rows_inout[i, j] *= scale
@@ -128,7 +121,7 @@ def _least(
             C[j, i] = root * A[i, j]
     longest = 0.0
     for j in range(m):
-        longest = max(longest, _length(C[j]))
+        longest = max(longest, norm(C[j]))
     rank = _basis(C, DEPENDENT * longest, square_work[3], Q, R, which)
     for j in range(m):
         mu_out[j] = 0.0
@@ -148,7 +141,7 @@ def _least(
         for i in range(n):
             for j in range(m):
                 rest[j] -= f_out[i] * A[i, j]
-    return _length(rest)
+    return norm(rest)
 
 
 @entry
@@ -201,7 +194,7 @@ def share_normals(
             _outside(Q, k, E[i])  # twice is enough
             for j in range(m):
                 q[j] += normal[i] * E[i, j]
-    size = _length(q)
+    size = norm(q)
     for _ in range(MAX_STEPS):
         missed = _least(E, weight, q, columns_work, square_work, vector_work, which_work[0], mu, f)
         if missed > EXACT * size:
@@ -279,7 +272,7 @@ def share_tangents(
         q[j] = rest[j]
     _outside(Q, known, q)
     _outside(Q, known, q)
-    if _length(q) > EXACT * size:
+    if norm(q) > EXACT * size:
         missed = _least(A, each, q, columns_work, square_work, vector_work, which_work[1],
                         vector_work[2], t_out)  # fmt: skip
         if missed > EXACT * size:
