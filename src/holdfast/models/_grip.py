@@ -34,7 +34,7 @@ from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
 SLIDING = 1e-9  # relative speed of sliding, or of separation, that counts as such
-FEW = 6  # different contacts up to which the search begins with each single one, too
+FEW = 6  # different normals up to which the search begins with each single one, too
 
 Solve = Callable[[np.ndarray], ContactSolution]
 
@@ -82,8 +82,8 @@ def _starts(
     yield wants_stick
     yield none
     contacts = np.flatnonzero(wants_stick)
-    columns = np.column_stack([rows for rows in (p.N, p.S, p.T, p.c_N) if len(rows)])
-    contacts = contacts[np.unique(columns[contacts], axis=0, return_index=True)[1]]
+    normals = np.column_stack([p.N, p.c_N])[contacts]  # copies of a contact lead to the same
+    contacts = contacts[np.unique(normals, axis=0, return_index=True)[1]]
     if len(contacts) <= FEW:
         free = solve(none)  # speed over length, whichever way the tangents are turned
         lengths = [p.lengths[name] for name in "ST" if len(getattr(p, name))]
