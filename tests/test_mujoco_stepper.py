@@ -169,7 +169,7 @@ def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     stepper.step(data, 3)
     before = state(model, data)
     for error in (RuntimeError("broken"), KeyboardInterrupt()):
-        for stage in ("publish", "correction", "gather"):
+        for stage in ("publish", "violations", "gather"):
 
             def fail(*_: object, error: BaseException = error) -> None:
                 raise error

@@ -13,7 +13,7 @@ _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
 def forward(shadow: Shadow, data: Any) -> None:
     """Positions, contacts, velocities, the control callback, and forces but those of contact."""
     own = shadow.model
-    energy = own.opt.enableflags & _ENERGY
+    energy = shadow.enabled & _ENERGY
     shadow.collide(data)
     mujoco.mj_sensorPos(own, data)
     if energy:

@@ -17,21 +17,18 @@ contact, rows 4 to 6        R (torsion, rolling)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from holdfast.lcp._kernel import entry
 from holdfast.mujoco._inertia import effective_inertia
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.problem import ContactProblem
 
-_TYPE = mujoco.mjtConstraint
-_EQUALITY = int(_TYPE.mjCNSTR_EQUALITY)
-_DRY = (int(_TYPE.mjCNSTR_FRICTION_DOF), int(_TYPE.mjCNSTR_FRICTION_TENDON))
-_LIMIT = (int(_TYPE.mjCNSTR_LIMIT_JOINT), int(_TYPE.mjCNSTR_LIMIT_TENDON))
-_CONTACT = int(_TYPE.mjCNSTR_CONTACT_FRICTIONLESS)
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
 NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
 TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
@@ -43,7 +40,6 @@ class Rows:
 
     Attributes:
         A, f, v, h: the smooth step, ``A (v_free - v) = h f``.
-        v_free: velocity without constraints.
         efc_J: (nefc, nv) all rows.
         equality, dry, limit: rows of each kind.
         contact: (n,) numbers in ``data.contact``.
@@ -55,17 +51,15 @@ class Rows:
         target: speed that each equality row shall have.
         loss: largest impulse of each row with dry friction.
         size: mean size of the model's bodies [m].
-        touch: gaps below this are closed [m].
     """
 
     A: np.ndarray
     f: np.ndarray
     v: np.ndarray
     h: float
-    v_free: np.ndarray
     efc_J: np.ndarray
-    equality: np.ndarray
-    dry: np.ndarray
+    equality: slice
+    dry: slice
     limit: np.ndarray
     contact: np.ndarray
     first: np.ndarray
@@ -79,14 +73,26 @@ class Rows:
     mu: np.ndarray
     geoms: np.ndarray
     bodies: np.ndarray
-    N: np.ndarray = field(init=False)
-    U: np.ndarray = field(init=False)
-    touch: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.N = self.efc_J[self.first]
-        self.U = self.efc_J[self.limit]
-        self.touch = TOUCHING * self.size
+    @property
+    def touch(self) -> float:
+        """Gaps below this are closed [m]."""
+        return TOUCHING * self.size
+
+    @cached_property
+    def v_free(self) -> np.ndarray:
+        """Velocity without constraints."""
+        return self.v + self.h * np.linalg.solve(self.A, self.f) if len(self.v) else self.v
+
+    @cached_property
+    def N(self) -> np.ndarray:
+        """(n, nv) normals."""
+        return self.efc_J[self.first]
+
+    @cached_property
+    def U(self) -> np.ndarray:
+        """(u, nv) limits."""
+        return self.efc_J[self.limit]
 
     def within_reach(self, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Contacts and limits that a motion would close."""
@@ -135,67 +141,94 @@ class Rows:
 def gather(shadow: Shadow, data: Any) -> Rows:
     """Sort MuJoCo's rows; `data` has been through `mj_fwdAcceleration`."""
     own = shadow.model
-    A, f = effective_inertia(own, data, shadow.user.opt.disableflags)
+    A, f = effective_inertia(shadow, data)
     if shadow.adhesive:
         shadow.list_reachable(data)
-    h, v = own.opt.timestep, np.array(data.qvel)
-    kind, position = data.efc_type, data.efc_pos
-    equality = np.flatnonzero(kind == _EQUALITY)
-    dry = np.flatnonzero((kind == _DRY[0]) | (kind == _DRY[1]))
-    limit = np.flatnonzero((kind == _LIMIT[0]) | (kind == _LIMIT[1]))
-    error = position[equality]
+    h = shadow.h
+    ne, nf, nl, nefc = data.ne, data.nf, data.nl, data.nefc  # in this order, then contacts
+    position = data.efc_pos
     contact = data.contact
-    listed = np.flatnonzero(contact.efc_address >= 0)
-    geoms = contact.geom[listed]
-    dim, mu = _friction(contact.dim[listed], contact.friction[listed])
+    numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
+    n = list_contacts(
+        contact.efc_address, contact.dim, contact.friction, contact.dist, contact.geom,
+        shadow.geom_body, numbers, lengths,
+    )  # fmt: skip
+    error = position[:ne].copy()
+    target = np.zeros(ne)
+    if ne and own.nmocap:
+        target = _drive(own, data.efc_id[:ne], error, h)
     return Rows(
         A=A,
         f=f,
-        v=v,
+        v=data.qvel.copy(),
         h=h,
-        v_free=v + h * np.linalg.solve(A, f) if own.nv else v,
-        efc_J=data.efc_J.reshape(data.nefc, own.nv).copy(),
-        equality=equality,
-        dry=dry,
-        limit=limit,
-        contact=listed,
-        first=contact.efc_address[listed].astype(np.int64),
-        dim=dim,
-        gap=contact.dist[listed],
-        limit_gap=position[limit],
+        efc_J=data.efc_J.reshape(nefc, own.nv).copy(),
+        equality=slice(0, ne),
+        dry=slice(ne, ne + nf),
+        limit=np.arange(ne + nf, ne + nf + nl),
+        contact=numbers[0, :n],
+        first=numbers[1, :n],
+        dim=numbers[2, :n],
+        gap=lengths[0, :n],
+        limit_gap=position[ne + nf : ne + nf + nl].copy(),
         error=error,
-        target=_drive(own, data, data.efc_id[equality], error, h),
-        loss=h * data.efc_frictionloss[dry],
-        size=own.stat.meansize,
-        mu=mu,
-        geoms=geoms,
-        bodies=own.geom_bodyid[geoms].reshape(-1, 2).astype(np.int64),
+        target=target,
+        loss=h * data.efc_frictionloss[ne : ne + nf],
+        size=shadow.size,
+        mu=lengths[1, :n],
+        geoms=numbers[3:5, :n].T,
+        bodies=numbers[5:7, :n].T,
     )
 
 
-def _friction(dim: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that each contact really has, and its declared coefficient of sliding friction.
+@entry
+def list_contacts(
+    address: np.ndarray,
+    dims: np.ndarray,
+    friction: np.ndarray,
+    dist: np.ndarray,
+    geom: np.ndarray,
+    geom_body: np.ndarray,
+    numbers_out: np.ndarray,
+    lengths_out: np.ndarray,
+) -> int:
+    """Sort contacts that have rows; return how many.
 
-    MuJoCo puts 1e-5 where the coefficient is 0; such a direction is free.
+    MuJoCo puts 1e-5 where a coefficient of friction is 0; such a direction is free.
+
+    numbers_out (7, ncon) is filled with the number in MuJoCo's list, the first row, the rows that
+    the contact really has (1, 3, 4 or 6), the two geoms, and the two bodies; lengths_out (2, ncon)
+    with the gap and the coefficient of sliding friction.
     """
-    rolls = friction[:, 3] > NO_FRICTION
-    spins = friction[:, 2] > NO_FRICTION
-    slides = friction[:, 0] > NO_FRICTION
-    dim = np.where((dim == 6) & ~rolls, 4, dim)
-    dim = np.where((dim == 4) & ~spins, 3, dim)
-    dim = np.where((dim == 3) & ~slides, 1, dim)
-    return dim, np.where(dim == 1, 0.0, friction[:, :2].min(axis=1, initial=np.inf))
+    n = 0
+    for i in range(address.shape[0]):
+        if address[i] < 0:
+            continue
+        dim = int(dims[i])
+        if dim == 6 and friction[i, 3] <= NO_FRICTION:
+            dim = 4
+        if dim == 4 and friction[i, 2] <= NO_FRICTION:
+            dim = 3
+        if dim == 3 and friction[i, 0] <= NO_FRICTION:
+            dim = 1
+        numbers_out[0, n], numbers_out[1, n], numbers_out[2, n] = i, address[i], dim
+        for k in range(2):
+            g = geom[i, k]
+            numbers_out[3 + k, n] = g
+            numbers_out[5 + k, n] = geom_body[g] if g >= 0 else -1
+        lengths_out[0, n] = dist[i]
+        lengths_out[1, n] = 0.0 if dim == 1 else min(friction[i, 0], friction[i, 1])
+        n += 1
+    return n
 
 
-def _drive(own: Any, data: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
+def _drive(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
     """Speeds of the equality rows: 0, or what carries a body to the mocap body it is tied to.
 
     The distance to a mocap body is not drift but the user's command. It is closed with the time
     constant of the constraint's solref, so that a jump of the mocap body is no explosion.
     """
     target = np.zeros(len(error))
-    if own.nmocap == 0 or len(error) == 0:
-        return target
     mocap = np.append(own.body_mocapid, -1) >= 0
     of_bodies = np.isin(own.eq_type, _BODY_EQUALITIES)
     bodies = np.stack([own.eq_obj1id, own.eq_obj2id], axis=1)
