@@ -26,8 +26,7 @@ from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._balance import BALANCED
 
 FOUND, UNSURE = 0, 1  # what `find_motion` returns
-MAX_ROUNDS = 12  # releases and taking back
-MAX_LISTS = 8  # additions of contacts that the motion would still close
+MAX_SOLVES = 20  # rounds of releasing, taking back and listing what the motion would still close
 NO_FORCE = 1e-12  # as in `holdfast.solution`
 EXCEEDED = 1e-6  # as in `holdfast.mujoco.contacts`
 
@@ -179,50 +178,28 @@ def collect(sc: Scene, nr: Numbers, ne: int, nf: int, held: np.ndarray, wk: Work
 
 
 @kernel
-def solve(sc: Scene, nr: Numbers, ne: int, nf: int, held: np.ndarray, expected: np.ndarray,
-          wk: Work, out: Found) -> int:  # fmt: skip
-    """Solve with the given contacts held; fill motion, impulse and loaded; return a status.
+def list_expected(expected: np.ndarray, begin: int, end: int, wk: Work) -> int:
+    """Fill wk.warm with those of the rows from begin to end that are expected to be loaded."""
+    warm = 0
+    if expected.shape[0] > 0:
+        for r in range(begin, end):
+            if expected[wk.at[r]]:
+                wk.warm[warm] = r
+                warm += 1
+    return warm
 
-    Args:
-        expected: (nefc,) rows expected to be loaded, or empty.
-    """
-    m, nefc = sc.v.shape[0], wk.at.shape[0]
-    g, k = collect(sc, nr, ne, nf, held, wk, out)
-    for r in range(nefc):
+
+@kernel
+def keep(sc: Scene, k: int, y: np.ndarray, wk: Work, out: Found) -> None:
+    """Fill motion, impulse and loaded from what the solver wrote for k rows."""
+    m = sc.v.shape[0]
+    for r in range(out.impulse.shape[0]):
         out.impulse[r] = 0.0
         out.loaded[r] = False
     if k == 0:
         for j in range(m):
             out.motion[j] = out.v_free[j]
-        return 0
-    warm = 0
-    if expected.shape[0] > 0:
-        for r in range(g, k - nf):
-            if expected[wk.at[r]]:
-                wk.warm[warm] = r
-                warm += 1
-    values = wk.values.reshape(wk.values.size)[: k * m].reshape(k, m)
-    b, lo, hi = wk.bounds[:k], wk.bounds[nefc : nefc + k], wk.bounds[2 * nefc : 2 * nefc + k]
-    y = wk.out[: 2 * k + m + min(m, k) + SCALARS]
-    pinned = g + nf
-    status = advance(
-        values, wk.offsets, sc.A, out.v_free, b, lo, hi, wk.warm[:warm], wk.solver,
-        wk.solver_integers, y, True, pinned, nr.symmetry, nr.feasibility, nr.rank, nr.zero_row,
-        nr.certificate, nr.max_pivots, nr.rank_tol,
-    )  # fmt: skip
-    while status == SURVEY:
-        status = survey(
-            values, wk.offsets, sc.A, m, b, lo, hi, wk.warm[:warm], wk.solver,
-            wk.solver_integers, y, pinned, nr.feasibility, nr.certificate,
-        )  # fmt: skip
-        if status == SURVEY:
-            status = advance(
-                values, wk.offsets, sc.A, out.v_free, b, lo, hi, wk.warm[:warm], wk.solver,
-                wk.solver_integers, y, False, pinned, nr.symmetry, nr.feasibility, nr.rank,
-                nr.zero_row, nr.certificate, nr.max_pivots, nr.rank_tol,
-            )  # fmt: skip
-    if status != 0:  # PAUSED, too: a long solve goes where Ctrl-C gets through
-        return status
+        return
     for r in range(k):
         out.impulse[wk.at[r]] = y[r]
     for j in range(m):
@@ -232,7 +209,6 @@ def solve(sc: Scene, nr: Numbers, ne: int, nf: int, held: np.ndarray, expected: 
         out.loaded[wk.at[int(y[2 * k + m + l])]] = True
     out.numbers[PIVOTS] += scalars[4]
     out.numbers[RANK_KEPT], out.numbers[RANK_REJECTED] = scalars[7], scalars[8]
-    return status
 
 
 @kernel
@@ -423,63 +399,36 @@ def sliding(sc: Scene, nr: Numbers, wk: Work, i: int, x: np.ndarray, scale: floa
 
 
 @kernel
-def leaving(sc: Scene, nr: Numbers, ne: int, nf: int, wk: Work, out: Found) -> int:
-    """Put into out.held the contacts to hold at first: all that stick but those that leave freely.
-
-    Returns:
-        A status of the solver; 0 is good.
-    """
-    n = sc.gap.shape[0]
+def hold_all(sc: Scene, nr: Numbers, ne: int, out: Found) -> bool:
+    """Hold all contacts that want to stick; return whether some might leave if they were free."""
     doubt = ne > 0
-    for i in range(n):
+    for i in range(sc.gap.shape[0]):
         out.held[i] = out.contacts[i] and sc.sticks[i]
+        out.grips[i] = False
         if out.held[i]:
             least = -max(sc.gap[i], 0.0) / nr.h
             doubt = doubt or dot(sc.rows[sc.first[i]], out.v_free) > least
-    if not doubt:
-        return 0
-    for i in range(n):
-        wk.masks[2, i] = False
-    status = solve(sc, nr, ne, nf, wk.masks[2], wk.masks[3, :0], wk, out)
-    if status != 0:
-        return status
-    count, _ = measure(sc, nr, wk, out)
-    for c in range(count):
-        if wk.each[0, c] > SLIDING:
-            out.held[wk.which[0, c]] = False
-    return 0
+    return doubt
 
 
 @kernel
-def hold(sc: Scene, nr: Numbers, ne: int, nf: int, expected: np.ndarray, wk: Work,
-         out: Found) -> int:  # fmt: skip
-    """Release and take back until exactly the pressed contacts stick; return FOUND or UNSURE."""
-    if leaving(sc, nr, ne, nf, wk, out) != 0:
-        return UNSURE
-    for _ in range(MAX_ROUNDS):
-        if solve(sc, nr, ne, nf, out.held, expected, wk, out) != 0:
-            return UNSURE
-        n, scale = measure(sc, nr, wk, out)
-        status = share(sc, ne, out.held, n, wk, out)
-        tied, taken = status == SHARED or tied_as_solved(sc, out.held, n, wk, out), False
-        if status < 0 and not tied:
-            return UNSURE
+def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
+             out: Found) -> bool:  # fmt: skip
+    """Release what is not pressed, take back what is pressed and slides; return if all agrees."""
+    settled = tied
+    for c in range(n):
+        i = wk.which[0, c]
+        back = sc.sticks[i] and not out.held[i] and wk.masks[1, c]
+        if back and sliding(sc, nr, wk, i, out.motion, scale) > SLIDING:
+            out.held[i] = True
+            settled = False
+        elif not tied and not wk.masks[1, c]:
+            out.held[i] = False
+    if settled:
         for c in range(n):
             i = wk.which[0, c]
-            back = sc.sticks[i] and not out.held[i] and wk.masks[1, c]
-            if back and sliding(sc, nr, wk, i, out.motion, scale) > SLIDING:
-                out.held[i] = taken = True
-            elif not tied and not wk.masks[1, c]:
-                out.held[i] = False
-        if tied and not taken:
-            for i in range(sc.gap.shape[0]):
-                out.grips[i] = False
-            for c in range(n):
-                i = wk.which[0, c]
-                out.grips[i] = out.held[i] and wk.masks[1, c]
-            return FOUND
-        out.numbers[ROUNDS] += 1
-    return UNSURE
+            out.grips[i] = out.held[i] and wk.masks[1, c]
+    return settled
 
 
 @kernel
@@ -530,6 +479,30 @@ def judge(sc: Scene, nr: Numbers, out: Found) -> None:
     out.numbers[SLIP], out.numbers[EXCESS] = slip, excess
 
 
+@kernel
+def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
+    """Factor the inertia, find the free velocity and the contacts that it closes."""
+    m, ne, nf = sc.v.shape[0], sc.target.shape[0], sc.loss.shape[0]
+    for k in range(REPORTED):
+        out.numbers[k] = 0.0
+    out.numbers[RANK_KEPT], out.numbers[RANK_TOL] = np.inf, nr.rank_tol
+    if cholesky(sc.A, wk.envelope, wk.L, nr.symmetry) != 0:
+        return False
+    for j in range(m):
+        out.v_free[j] = sc.f[j]
+    solve_lower(wk.L, wk.envelope, out.v_free)
+    solve_upper(wk.L, wk.envelope, out.v_free)
+    for j in range(m):
+        out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
+    for i in range(sc.gap.shape[0]):
+        out.contacts[i] = False
+        wk.masks[2, i] = False
+    for i in range(sc.limit_gap.shape[0]):
+        out.limits[i] = False
+    list_closing(sc, nr, ne, nf, out.v_free, nr.touch, out)
+    return True
+
+
 @entry
 def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Found) -> int:
     """Find the motion of a step and its forces; fill out.
@@ -541,34 +514,53 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
     Returns:
         FOUND, or UNSURE.
     """
-    m, ne, nf = sc.v.shape[0], sc.target.shape[0], sc.loss.shape[0]
-    for k in range(REPORTED):
-        out.numbers[k] = 0.0
-    out.numbers[RANK_KEPT], out.numbers[RANK_TOL] = np.inf, nr.rank_tol
-    if cholesky(sc.A, wk.envelope, wk.L, nr.symmetry) != 0:
+    m, nefc, ne, nf = sc.v.shape[0], wk.at.shape[0], sc.target.shape[0], sc.loss.shape[0]
+    if not prepare(sc, nr, wk, out):
         return UNSURE
-    for j in range(m):
-        out.v_free[j] = sc.f[j]
-    solve_lower(wk.L, wk.envelope, out.v_free)
-    solve_upper(wk.L, wk.envelope, out.v_free)
-    for j in range(m):
-        out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
-    for i in range(sc.gap.shape[0]):
-        out.contacts[i] = out.grips[i] = False
-    for i in range(sc.limit_gap.shape[0]):
-        out.limits[i] = False
-    list_closing(sc, nr, ne, nf, out.v_free, nr.touch, out)
-    for _ in range(MAX_LISTS):
-        if hold(sc, nr, ne, nf, expected, wk, out) != FOUND:
+    free = hold_all(sc, nr, ne, out)  # first see who leaves when nothing is held
+    for _ in range(MAX_SOLVES):
+        # The solver is called in one place: whatever calls it is compiled as long as it is.
+        g, k = collect(sc, nr, ne, nf, wk.masks[2] if free else out.held, wk, out)
+        y = wk.out[: 2 * k + m + min(m, k) + SCALARS]
+        if k > 0:
+            warm = wk.warm[: list_expected(expected, g, k - nf, wk)]
+            values = wk.values.reshape(wk.values.size)[: k * m].reshape(k, m)
+            b, lo = wk.bounds[:k], wk.bounds[nefc : nefc + k]
+            hi = wk.bounds[2 * nefc : 2 * nefc + k]
+            status, fresh = SURVEY, True
+            while status == SURVEY:
+                status = advance(
+                    values, wk.offsets, sc.A, out.v_free, b, lo, hi, warm, wk.solver,
+                    wk.solver_integers, y, fresh, g + nf, nr.symmetry, nr.feasibility, nr.rank,
+                    nr.zero_row, nr.certificate, nr.max_pivots, nr.rank_tol,
+                )  # fmt: skip
+                fresh = False
+                if status == SURVEY:
+                    status = survey(
+                        values, wk.offsets, sc.A, m, b, lo, hi, warm, wk.solver,
+                        wk.solver_integers, y, g + nf, nr.feasibility, nr.certificate,
+                    )  # fmt: skip
+            if status != 0:  # also a long solve, which goes where Ctrl-C gets through
+                return UNSURE
+        keep(sc, k, y, wk, out)
+        n, scale = measure(sc, nr, wk, out)
+        if free:
+            free = False
+            for c in range(n):
+                if wk.each[0, c] > SLIDING:
+                    out.held[wk.which[0, c]] = False
+            continue
+        status = share(sc, ne, out.held, n, wk, out)
+        tied = status == SHARED or tied_as_solved(sc, out.held, n, wk, out)
+        if status < 0 and not tied:
             return UNSURE
-        if not list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
-            break
-    else:
-        return UNSURE
-    for j in range(m):
-        if not np.isfinite(out.motion[j]):
+        if not exchange(sc, nr, n, scale, tied, wk, out):
+            out.numbers[ROUNDS] += 1
+        elif list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
+            free = hold_all(sc, nr, ne, out)
+        elif balanced(sc, wk, out):
+            judge(sc, nr, out)
+            return FOUND
+        else:
             return UNSURE
-    if not balanced(sc, wk, out):
-        return UNSURE
-    judge(sc, nr, out)
-    return FOUND
+    return UNSURE
