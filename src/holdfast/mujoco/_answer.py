@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -133,4 +133,6 @@ def solution_of(rows: Rows, problem: ContactProblem, found: _search.Found) -> Co
         rank_ambiguous=bool(gap < AMBIGUOUS or rejected * NEAR_MISS > tol),
         rounds=int(numbers[_search.ROUNDS]),
     )
+    if numbers[_search.CONSISTENT] == 0.0:
+        return replace(solution, consistent=False)
     return _let_go(solution, found.grips[contacts])

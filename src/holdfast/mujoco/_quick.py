@@ -12,6 +12,7 @@ from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco._answer import Answer, solution_of
 from holdfast.mujoco._search import (
+    CONSISTENT,
     EXCESS,
     FOUND,
     REPORTED,
@@ -79,7 +80,7 @@ class Quick:
             grips=found.grips,
             slip=float(found.numbers[SLIP]),
             excess=found.numbers[EXCESS] > 0.0,
-            consistent=True,
+            consistent=found.numbers[CONSISTENT] > 0.0,
             make=lambda: solution_of(rows, rows.problem(found.contacts, found.limits), found),
         )
 
@@ -109,7 +110,7 @@ def make_room(m: int, n: int, size: int, limits: int) -> Work:
         white=np.empty((size + n + m, m)),
         which=np.empty((1, n), dtype=np.int64),
         each=np.empty((4, n)),
-        masks=np.zeros((4, n), dtype=bool),
+        masks=np.zeros((7, n), dtype=bool),
         square=np.empty((3, m, m)),
         vector=np.empty((5, m)),
         columns=np.empty(4 * m * n),

@@ -19,19 +19,25 @@ import numpy as np
 
 from holdfast.lcp._envelope import cholesky, multiply_upper, solve_lower, solve_upper
 from holdfast.lcp._kernel import entry, fast_kernel, kernel
-from holdfast.lcp._solve import SCALARS, SURVEY, advance, survey
+from holdfast.lcp._solve import INFEASIBLE, SCALARS, SURVEY, UNCERTIFIED, advance, survey
+from holdfast.lcp.status import Status
 from holdfast.models._grip import SLIDING
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._balance import BALANCED
 
 FOUND, UNSURE = 0, 1  # what `find_motion` returns
-MAX_SOLVES = 20  # rounds of releasing, taking back and listing what the motion would still close
+PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
+# Collision detectors place points to about 1e-7. Tangents that differ by no more than that are
+# the same tangent; held apart, they ask for friction a million times the load. Where rows are too
+# nearly dependent to certify, the rank tolerance grows by steps.
+COARSER, COARSEST = 100.0, 1e-3
+MAX_SOLVES = 40  # rounds of releasing, taking back and listing what the motion would still close
 NO_FORCE = 1e-12  # as in `holdfast.solution`
 EXCEEDED = 1e-6  # as in `holdfast.mujoco.contacts`
 
 # Numbers that `find_motion` reports.
-SLIP, EXCESS, PIVOTS, RANK_KEPT, RANK_REJECTED, RANK_TOL, ROUNDS, REPORTED = range(8)
+SLIP, EXCESS, PIVOTS, RANK_KEPT, RANK_REJECTED, RANK_TOL, ROUNDS, CONSISTENT, REPORTED = range(9)
 
 
 class Scene(NamedTuple):
@@ -83,7 +89,7 @@ class Work(NamedTuple):
     white: np.ndarray  # (nefc + n + m, m)
     which: np.ndarray  # (1, n) integers
     each: np.ndarray  # (4, n)
-    masks: np.ndarray  # (4, n) booleans
+    masks: np.ndarray  # (7, n) booleans: touching, pressed, none, and see `exchange`, `hold_new`
     square: np.ndarray  # the rest: see `share_normals` and `share_tangents`
     vector: np.ndarray
     columns: np.ndarray
@@ -399,12 +405,12 @@ def sliding(sc: Scene, nr: Numbers, wk: Work, i: int, x: np.ndarray, scale: floa
 
 
 @kernel
-def hold_all(sc: Scene, nr: Numbers, ne: int, out: Found) -> bool:
+def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
     """Hold all contacts that want to stick; return whether some might leave if they were free."""
     doubt = ne > 0
     for i in range(sc.gap.shape[0]):
         out.held[i] = out.contacts[i] and sc.sticks[i]
-        out.grips[i] = False
+        wk.masks[6, i] = out.contacts[i]
         if out.held[i]:
             least = -max(sc.gap[i], 0.0) / nr.h
             doubt = doubt or dot(sc.rows[sc.first[i]], out.v_free) > least
@@ -414,21 +420,51 @@ def hold_all(sc: Scene, nr: Numbers, ne: int, out: Found) -> bool:
 @kernel
 def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
              out: Found) -> bool:  # fmt: skip
-    """Release what is not pressed, take back what is pressed and slides; return if all agrees."""
-    settled = tied
+    """Release what is not pressed, take back what is pressed and slides; return if nothing is.
+
+    No contact goes to and fro: one that is pressed and slides after it was released jams, and is
+    held for good. If it is about to land, it has no friction in this step instead: in the air
+    nothing jams.
+    """
+    freed, jams, slippery = wk.masks[3], wk.masks[4], wk.masks[5]
+    settled = True
     for c in range(n):
         i = wk.which[0, c]
-        back = sc.sticks[i] and not out.held[i] and wk.masks[1, c]
-        if back and sliding(sc, nr, wk, i, out.motion, scale) > SLIDING:
+        pressed = wk.masks[1, c]
+        if out.held[i]:
+            if not tied and not pressed and not jams[i]:
+                out.held[i] = settled = False
+                freed[i] = True
+        elif pressed and sc.sticks[i] and not slippery[i]:
+            if sliding(sc, nr, wk, i, out.motion, scale) <= SLIDING:
+                continue
+            if freed[i] and sc.gap[i] > nr.open:
+                slippery[i] = True
+                continue
             out.held[i] = True
+            jams[i] = freed[i]
             settled = False
-        elif not tied and not wk.masks[1, c]:
-            out.held[i] = False
-    if settled:
-        for c in range(n):
-            i = wk.which[0, c]
-            out.grips[i] = out.held[i] and wk.masks[1, c]
     return settled
+
+
+@kernel
+def conclude(sc: Scene, n: int, tied: bool, wk: Work, out: Found) -> None:
+    """Say which contacts stick, and whether exactly the pressed ones do."""
+    out.numbers[CONSISTENT] = 1.0 if tied else 0.0
+    for i in range(sc.gap.shape[0]):
+        out.grips[i] = False
+    for c in range(n):
+        i = wk.which[0, c]
+        out.grips[i] = out.held[i] and (wk.masks[1, c] or not tied)
+
+
+@kernel
+def hold_new(sc: Scene, wk: Work, out: Found) -> None:
+    """Hold contacts that have just been listed."""
+    for i in range(sc.gap.shape[0]):
+        if out.contacts[i] and not wk.masks[6, i]:
+            wk.masks[6, i] = True
+            out.held[i] = sc.sticks[i]
 
 
 @kernel
@@ -480,6 +516,16 @@ def judge(sc: Scene, nr: Numbers, out: Found) -> None:
 
 
 @kernel
+def let_go(held_inout: np.ndarray) -> bool:
+    """Release everything; return whether anything was held."""
+    some = False
+    for i in range(held_inout.shape[0]):
+        some = some or held_inout[i]
+        held_inout[i] = False
+    return some
+
+
+@kernel
 def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     """Factor the inertia, find the free velocity and the contacts that it closes."""
     m, ne, nf = sc.v.shape[0], sc.target.shape[0], sc.loss.shape[0]
@@ -496,7 +542,8 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
         out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
     for i in range(sc.gap.shape[0]):
         out.contacts[i] = False
-        wk.masks[2, i] = False
+        for k in range(2, 6):
+            wk.masks[k, i] = False
     for i in range(sc.limit_gap.shape[0]):
         out.limits[i] = False
     list_closing(sc, nr, ne, nf, out.v_free, nr.touch, out)
@@ -517,8 +564,9 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
     m, nefc, ne, nf = sc.v.shape[0], wk.at.shape[0], sc.target.shape[0], sc.loss.shape[0]
     if not prepare(sc, nr, wk, out):
         return UNSURE
-    free = hold_all(sc, nr, ne, out)  # first see who leaves when nothing is held
-    for _ in range(MAX_SOLVES):
+    free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held
+    rank_tol = nr.rank_tol
+    for solves in range(MAX_SOLVES):
         # The solver is called in one place: whatever calls it is compiled as long as it is.
         g, k = collect(sc, nr, ne, nf, wk.masks[2] if free else out.held, wk, out)
         y = wk.out[: 2 * k + m + min(m, k) + SCALARS]
@@ -532,7 +580,7 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
                 status = advance(
                     values, wk.offsets, sc.A, out.v_free, b, lo, hi, warm, wk.solver,
                     wk.solver_integers, y, fresh, g + nf, nr.symmetry, nr.feasibility, nr.rank,
-                    nr.zero_row, nr.certificate, nr.max_pivots, nr.rank_tol,
+                    nr.zero_row, nr.certificate, nr.max_pivots, rank_tol,
                 )  # fmt: skip
                 fresh = False
                 if status == SURVEY:
@@ -540,6 +588,11 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
                         values, wk.offsets, sc.A, m, b, lo, hi, warm, wk.solver,
                         wk.solver_integers, y, g + nf, nr.feasibility, nr.certificate,
                     )  # fmt: skip
+            if status == INFEASIBLE and not free and let_go(out.held):
+                continue  # perhaps not where contacts may slide
+            if status in (PIVOT_LIMIT, UNCERTIFIED) and rank_tol < COARSEST:
+                rank_tol *= COARSER
+                continue
             if status != 0:  # also a long solve, which goes where Ctrl-C gets through
                 return UNSURE
         keep(sc, k, y, wk, out)
@@ -554,13 +607,19 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
         tied = status == SHARED or tied_as_solved(sc, out.held, n, wk, out)
         if status < 0 and not tied:
             return UNSURE
+        if 2 * solves > MAX_SOLVES:  # it takes long: no more second thoughts
+            for i in range(sc.gap.shape[0]):
+                wk.masks[3, i] = True
         if not exchange(sc, nr, n, scale, tied, wk, out):
             out.numbers[ROUNDS] += 1
         elif list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
-            free = hold_all(sc, nr, ne, out)
+            hold_new(sc, wk, out)
         elif balanced(sc, wk, out):
+            conclude(sc, n, tied, wk, out)
             judge(sc, nr, out)
             return FOUND
+        elif rank_tol < COARSEST:
+            rank_tol *= COARSER
         else:
             return UNSURE
     return UNSURE
