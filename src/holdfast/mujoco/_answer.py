@@ -13,7 +13,6 @@ from holdfast.mujoco import _search
 from holdfast.mujoco._publish import impulses
 from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.contacts import EXCEEDED
-from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
 LOADED = 1e-9  # part of the largest normal impulse that counts as pressing
@@ -91,9 +90,10 @@ def from_solution(
     )
 
 
-def solution_of(rows: Rows, problem: ContactProblem, found: _search.Found) -> ContactSolution:
+def solution_of(rows: Rows, found: _search.Found) -> ContactSolution:
     """What the kernel found, as a solution of the contact problem."""
     contacts, limits = found.contacts, found.limits
+    problem = rows.problem(contacts, limits, found.closed)
     first, dim = rows.first[contacts], rows.dim[contacts]
     held, impulse, numbers = found.held[contacts], found.impulse, found.numbers
     slides = dim >= 3

@@ -59,9 +59,9 @@ class Quick:
         )  # fmt: skip
         numbers = Numbers(rows.h, rows.touch, opened, *self._arguments)
         found = Found(
-            np.empty(m), np.empty(m), np.empty(size), np.empty(n, dtype=bool),
-            np.empty(len(rows.limit_gap), dtype=bool), np.empty(n, dtype=bool),
-            np.empty(n, dtype=bool), np.empty(size, dtype=bool), np.empty(REPORTED),
+            np.empty(m), np.empty(m), np.empty(size), *np.empty((4, n), dtype=bool),
+            np.empty(len(rows.limit_gap), dtype=bool), np.empty(size, dtype=bool),
+            np.empty(REPORTED),
         )  # fmt: skip
         expected = _NOTHING
         last = self._last
@@ -81,7 +81,7 @@ class Quick:
             slip=float(found.numbers[SLIP]),
             excess=found.numbers[EXCESS] > 0.0,
             consistent=found.numbers[CONSISTENT] > 0.0,
-            make=lambda: solution_of(rows, rows.problem(found.contacts, found.limits), found),
+            make=lambda: solution_of(rows, found),
         )
 
     def _room(self, m: int, n: int, size: int, limits: int) -> Work:
@@ -109,7 +109,7 @@ def make_room(m: int, n: int, size: int, limits: int) -> Work:
         out=np.empty(3 * size + 2 * m + 16),
         white=np.empty((size + n + m, m)),
         which=np.empty((1, n), dtype=np.int64),
-        each=np.empty((4, n)),
+        each=np.empty((5, n)),
         masks=np.zeros((7, n), dtype=bool),
         square=np.empty((3, m, m)),
         vector=np.empty((5, m)),

@@ -32,6 +32,7 @@ PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 # the same tangent; held apart, they ask for friction a million times the load. Where rows are too
 # nearly dependent to certify, the rank tolerance grows by steps.
 COARSER, COARSEST = 100.0, 1e-3
+WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
 MAX_SOLVES = 40  # rounds of releasing, taking back and listing what the motion would still close
 NO_FORCE = 1e-12  # as in `holdfast.solution`
 EXCEEDED = 1e-6  # as in `holdfast.mujoco.contacts`
@@ -88,7 +89,7 @@ class Work(NamedTuple):
     out: np.ndarray
     white: np.ndarray  # (nefc + n + m, m)
     which: np.ndarray  # (1, n) integers
-    each: np.ndarray  # (4, n)
+    each: np.ndarray  # (5, n)
     masks: np.ndarray  # (7, n) booleans: touching, pressed, none, and see `exchange`, `hold_new`
     square: np.ndarray  # the rest: see `share_normals` and `share_tangents`
     vector: np.ndarray
@@ -105,9 +106,10 @@ class Found(NamedTuple):
     motion: np.ndarray
     impulse: np.ndarray  # (nefc,)
     contacts: np.ndarray  # (n,) contacts in the problem
-    limits: np.ndarray
+    closed: np.ndarray  # (n,) contacts whose gap is taken for zero
     grips: np.ndarray  # (n,) contacts that are pressed and stick
     held: np.ndarray  # (n,) contacts whose tangents were equality rows
+    limits: np.ndarray
     loaded: np.ndarray  # (nefc,) rows that hold with equality
     numbers: np.ndarray  # (REPORTED,)
 
@@ -145,6 +147,12 @@ def list_closing(sc: Scene, nr: Numbers, ne: int, nf: int, x: np.ndarray, bound:
 
 
 @kernel
+def closing(sc: Scene, nr: Numbers, i: int, out: Found) -> float:
+    """Return the speed that closes the gap of contact i within the step."""
+    return 0.0 if out.closed[i] else max(sc.gap[i], 0.0) / nr.h
+
+
+@kernel
 def _put(sc: Scene, wk: Work, k: int, row: int, b: float, lo: float, hi: float) -> int:
     """Make a row of MuJoCo's list row k of the problem; return k + 1."""
     size = wk.at.shape[0]
@@ -174,7 +182,7 @@ def collect(sc: Scene, nr: Numbers, ne: int, nf: int, held: np.ndarray, wk: Work
     equalities = k
     for i in range(n):
         if out.contacts[i]:
-            k = _put(sc, wk, k, sc.first[i], max(sc.gap[i], 0.0) / nr.h, 0.0, inf)
+            k = _put(sc, wk, k, sc.first[i], closing(sc, nr, i, out), 0.0, inf)
     for i in range(sc.limit_gap.shape[0]):
         if out.limits[i]:
             k = _put(sc, wk, k, ne + nf + i, max(sc.limit_gap[i], 0.0) / nr.h, 0.0, inf)
@@ -258,10 +266,29 @@ def measure(sc: Scene, nr: Numbers, wk: Work, out: Found) -> tuple[int, float]:
         length = wk.each[2, c]
         if length <= nr.zero_row * longest:
             length = longest if longest > 0.0 else 1.0
-        away = dot(sc.rows[sc.first[i]], out.motion) + max(sc.gap[i], 0.0) / nr.h
+        away = dot(sc.rows[sc.first[i]], out.motion) + closing(sc, nr, i, out)
         wk.each[0, c] = away / (length * scale)
         wk.each[1, c] = out.impulse[sc.first[i]]
     return n, scale
+
+
+@kernel
+def drive_in(sc: Scene, n: int, wedge: float, wk: Work, out: Found) -> bool:
+    """Fill wk.each[4] with impulses that press contacts that jam, wk.each[1] with what is left.
+
+    Held, such a contact is wedged in between others, and forces of least squares do not show it.
+
+    Returns:
+        Whether there is any.
+    """
+    some = False
+    for c in range(n):
+        i = wk.which[0, c]
+        jams = wedge > 0.0 and wk.masks[4, i] and wk.masks[0, c]
+        some = some or jams
+        wk.each[4, c] = wedge if jams else 0.0
+        wk.each[1, c] = out.impulse[sc.first[i]] - wk.each[4, c]
+    return some
 
 
 @kernel
@@ -304,18 +331,26 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
             whiten(sc, wk, wk.at[l], wk.white[n + kept])
             kept += 1
     flat = wk.white.reshape(wk.white.size)
-    for c in range(n):
-        wk.masks[0, c] = abs(wk.each[0, c]) <= TOUCHING
-    columns = wk.columns[: 2 * m * n].reshape(2, m, n)
-    status = share_normals(
-        flat[: n * m].reshape(n, m), flat[n * m : (n + kept) * m].reshape(kept, m),
-        wk.masks[0, :n], wk.each[1, :n], wk.square, wk.vector, columns,
-        wk.long[: 5 * n].reshape(5, n), wk.E[: n * m].reshape(n, m), wk.pivots, wk.each[3, :n],
-    )  # fmt: skip
-    if status != SHARED:
-        return -1
     largest = 0.0
     for c in range(n):
+        wk.masks[0, c] = abs(wk.each[0, c]) <= TOUCHING
+        largest = max(largest, wk.each[1, c])
+    columns = wk.columns[: 2 * m * n].reshape(2, m, n)
+    wedge, wedged = WEDGED * largest, True
+    status = -1
+    while status != SHARED and wedged:  # the second time without
+        wedged = drive_in(sc, n, wedge, wk, out)
+        wedge = 0.0
+        status = share_normals(
+            flat[: n * m].reshape(n, m), flat[n * m : (n + kept) * m].reshape(kept, m),
+            wk.masks[0, :n], wk.each[1, :n], wk.square, wk.vector, columns,
+            wk.long[: 5 * n].reshape(5, n), wk.E[: n * m].reshape(n, m), wk.pivots,
+            wk.each[3, :n],
+        )  # fmt: skip
+    if status != SHARED:
+        return -1
+    for c in range(n):
+        wk.each[3, c] += wk.each[4, c]
         largest = max(largest, wk.each[3, c])
     for c in range(n):
         wk.masks[1, c] = wk.each[3, c] > PRESSED * largest
@@ -423,8 +458,9 @@ def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
     """Release what is not pressed, take back what is pressed and slides; return if nothing is.
 
     No contact goes to and fro: one that is pressed and slides after it was released jams, and is
-    held for good. If it is about to land, it has no friction in this step instead: in the air
-    nothing jams.
+    held for good; its gap, which is below the detector's accuracy, is taken for zero: wedged in by
+    others it cannot close it. If it is about to land, it has no friction in this step instead: in
+    the air nothing jams.
     """
     freed, jams, slippery = wk.masks[3], wk.masks[4], wk.masks[5]
     settled = True
@@ -442,7 +478,7 @@ def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
                 slippery[i] = True
                 continue
             out.held[i] = True
-            jams[i] = freed[i]
+            jams[i] = out.closed[i] = freed[i]
             settled = False
     return settled
 
@@ -541,7 +577,7 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     for j in range(m):
         out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
     for i in range(sc.gap.shape[0]):
-        out.contacts[i] = False
+        out.contacts[i] = out.closed[i] = False
         for k in range(2, 6):
             wk.masks[k, i] = False
     for i in range(sc.limit_gap.shape[0]):

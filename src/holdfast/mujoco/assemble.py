@@ -100,8 +100,14 @@ class Rows:
         limits = self.limit_gap + self.h * (self.U @ velocity) <= self.touch
         return contacts, limits
 
-    def problem(self, contacts: np.ndarray, limits: np.ndarray) -> ContactProblem:
-        """The contact problem of the chosen contacts and limits (boolean masks)."""
+    def problem(
+        self, contacts: np.ndarray, limits: np.ndarray, closed: np.ndarray | None = None
+    ) -> ContactProblem:
+        """The contact problem of the chosen contacts and limits (boolean masks).
+
+        Gaps of contacts that are `closed` (a mask, too) are taken for zero.
+        """
+        gap = self.gap if closed is None else np.where(closed, 0.0, self.gap)
         first, dim = self.first[contacts], self.dim[contacts]
         S, T = np.zeros((2, len(first), len(self.v)))
         slides = dim >= 3
@@ -122,7 +128,7 @@ class Rows:
             R_contact=R_contact,
             U=self.U[limits],
             c_U=np.minimum(-self.limit_gap[limits] / self.h, 0.0),
-            c_N=np.minimum(-self.gap[contacts] / self.h, 0.0),
+            c_N=np.minimum(-gap[contacts] / self.h, 0.0),
             D=self.efc_J[self.dry],
             D_bound=self.loss,
             mu=self.mu[contacts],
