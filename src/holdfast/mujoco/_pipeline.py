@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 
+_PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
 
 
@@ -14,7 +15,7 @@ def forward(shadow: Shadow, data: Any) -> None:
     """Positions, contacts, velocities, the control callback, and forces but those of contact."""
     own = shadow.model
     energy = shadow.enabled & _ENERGY
-    shadow.collide(data)
+    shadow.collide(data, pyramidal=shadow.pyramids and shadow.cone == _PYRAMIDAL)
     mujoco.mj_sensorPos(own, data)
     if energy:
         mujoco.mj_energyPos(own, data)

@@ -8,8 +8,6 @@ what was solved for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -40,26 +38,41 @@ def publish(
         rows.efc_J, rows.v, velocity, impulse, data.qacc, data.qacc_warmstart,
         data.qfrc_constraint, rows.h,
     )  # fmt: skip
-    mark_contacts(
+    left_out = mark_contacts(
         contact.geom, contact.dist, user.geom_margin, rows.contact, rows.first, impulse,
-        contact.includemargin, contact.exclude, contact.efc_address,
+        contact.includemargin, contact.exclude,
     )  # fmt: skip
-    loaded = rows.limit[impulse[rows.limit] > 0.0] if rows.limit.size else rows.limit
-    before = _limits(data, loaded)
-    cone = user.opt.cone
-    shadow.model.opt.cone = cone
-    with _margins_up_to(own, user, before) if rows.limit.size else nullcontext():
-        mujoco.mj_makeConstraint(own, data)
-    mujoco.mj_referenceConstraint(own, data)
+    pyramidal = shadow.cone == _PYRAMIDAL
+    as_wanted = left_out == 0 and pyramidal == shadow.pyramidal and rows.limit.size == 0
+    limits = force = rows.limit
+    if not as_wanted:
+        limits, force = _list_again(shadow, data, rows, impulse)
+        contact = data.contact
     out = data.efc_force
-    contact = data.contact
     show_forces(
         contact.efc_address, contact.dim, contact.friction, rows.contact, rows.first, impulse, out,
-        data.ne + data.nf, rows.h, cone == _PYRAMIDAL,
+        data.ne + data.nf, rows.h, pyramidal,
     )  # fmt: skip
-    if loaded.size:
-        out[_find_limits(data, before)] = impulse[loaded] / rows.h
+    if limits.size:
+        out[limits] = force
     mujoco.mj_sensorAcc(own, data)
+
+
+def _list_again(
+    shadow: Shadow, data: Any, rows: Rows, impulse: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """List the constraints as the user's model has them; where limits stand then, their forces."""
+    own = shadow.model
+    loaded = rows.limit[impulse[rows.limit] > 0.0]
+    before = _limits(data, loaded)
+    data.contact.efc_address[:] = -1
+    own.opt.cone = shadow.cone
+    if rows.limit.size:
+        _set_limit_margins(own, shadow.user, before)
+    mujoco.mj_makeConstraint(own, data)
+    mujoco.mj_referenceConstraint(own, data)
+    where = _find_limits(data, before) if loaded.size else loaded
+    return where, impulse[loaded] / rows.h
 
 
 @entry
@@ -93,21 +106,26 @@ def mark_contacts(
     impulse: np.ndarray,
     includemargin_out: np.ndarray,
     exclude_out: np.ndarray,
-    address_out: np.ndarray,
-) -> None:
-    """Keep contacts that lie within the user's margin or carry force; the others are inactive."""
+) -> int:
+    """Keep contacts that lie within the user's margin or carry force; return how many do not.
+
+    Those are inactive in MuJoCo's sense, and have no rows any more.
+    """
     for i in range(dist.shape[0]):
         a, b = geom[i, 0], geom[i, 1]
         includemargin_out[i] = (geom_margin[a] if a >= 0 else 0.0) + (
             geom_margin[b] if b >= 0 else 0.0
         )
-        address_out[i] = -1
     for k in range(listed.shape[0]):
         i = listed[k]
         if impulse[first[k]] > 0.0 and includemargin_out[i] <= dist[i]:
             includemargin_out[i] = np.nextafter(dist[i], np.inf)
-    for i in range(dist.shape[0]):
+    left_out = 0
+    for k in range(listed.shape[0]):
+        i = listed[k]
         exclude_out[i] = dist[i] >= includemargin_out[i]
+        left_out += int(exclude_out[i])
+    return left_out
 
 
 @entry
@@ -182,8 +200,7 @@ def _find_limits(data: Any, wanted: np.ndarray) -> np.ndarray:
     )
 
 
-@contextmanager
-def _margins_up_to(own: Any, user: Any, limits: np.ndarray) -> Iterator[None]:
+def _set_limit_margins(own: Any, user: Any, limits: np.ndarray) -> None:
     """The user's margins of limits, but wide enough for those that carry force."""
     joint = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
     own.jnt_margin[:] = user.jnt_margin
@@ -191,6 +208,3 @@ def _margins_up_to(own: Any, user: Any, limits: np.ndarray) -> Iterator[None]:
     for kind, which, position in limits:
         margin = own.jnt_margin if kind == joint else own.tendon_margin
         margin[int(which)] = max(margin[int(which)], np.nextafter(position, np.inf))
-    yield
-    own.jnt_margin[:] = user.jnt_margin
-    own.tendon_margin[:] = user.tendon_margin

@@ -39,10 +39,10 @@ class Quick:
         known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
         options = getattr(contact, "options", None) or DEFAULT
-        self._arguments = (*options.kernel_arguments, getattr(contact, "rank_tol", RANK_TOL))
+        self._arguments: Any = (*options.kernel_arguments, getattr(contact, "rank_tol", RANK_TOL))
         self._size = (-1, -1, -1, -1)
         self._work: Work | None = None
-        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._loaded = _NOTHING  # in the last step; only a hint in this one
 
     def __call__(self, rows: Rows, sticks: np.ndarray, opened: float) -> Answer | None:
         """The answer, or None where it is in doubt.
@@ -58,19 +58,17 @@ class Quick:
             rows.limit_gap, rows.first, rows.dim, rows.gap, rows.mu, sticks,
         )  # fmt: skip
         numbers = Numbers(rows.h, rows.touch, opened, *self._arguments)
+        masks = np.empty((4, n), dtype=bool)
         found = Found(
-            np.empty(m), np.empty(m), np.empty(size), *np.empty((4, n), dtype=bool),
+            np.empty(m), np.empty(m), np.empty(size), masks[0], masks[1], masks[2], masks[3],
             np.empty(len(rows.limit_gap), dtype=bool), np.empty(size, dtype=bool),
             np.empty(REPORTED),
         )  # fmt: skip
-        expected = _NOTHING
-        last = self._last
-        if last and len(last[1]) == size and np.array_equal(last[0], rows.geoms):
-            expected = last[1]
+        expected = self._loaded if len(self._loaded) == size else _NOTHING
         work = self._room(m, n, size, len(rows.limit_gap))
         if find_motion(scene, numbers, expected, work, found) != FOUND:
             return None
-        self._last = rows.geoms, found.loaded
+        self._loaded = found.loaded
         return Answer(
             rows=rows,
             velocity=found.motion,

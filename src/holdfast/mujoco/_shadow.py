@@ -38,7 +38,7 @@ _ENABLED = (
     | mujoco.mjtEnableBit.mjENBL_INVDISCRETE
 )
 _DISABLED, _KEPT = int(_DISABLED), ~int(_ENABLED)
-_ELLIPTIC = int(mujoco.mjtCone.mjCONE_ELLIPTIC)
+_ELLIPTIC, _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _DENSE = int(mujoco.mjtJacobian.mjJAC_DENSE)
 _NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
 _EULER, _RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
@@ -53,6 +53,9 @@ class Shadow:
         user: the original; never written.
         model: the copy.
         adhesive: whether contacts attract: then forces need the user's own margins.
+        pyramids: whether rows may be listed as edges of friction pyramids, as the user's model may
+            want them; else they are listed again when the forces are known.
+        pyramidal: whether rows are listed so.
     """
 
     def __init__(self, model: Any) -> None:
@@ -73,14 +76,15 @@ class Shadow:
                          own.body_margin, own.pair_margin, own.pair_gap)  # fmt: skip
         self._limit_margins = [a for a in (own.jnt_margin, own.tendon_margin) if a.size]
         self.size = float(own.stat.meansize)
-        self.h, self.integrator, self.user_flags, self.enabled = 0.0, 0, 0, 0
+        self.h, self.integrator, self.user_flags, self.enabled, self.cone = 0.0, 0, 0, 0, 0
+        self.pyramids, self.pyramidal = not self.adhesive, False
         self.follow()
 
     def follow(self) -> None:
         """Take over whatever changed in the user's model, and set what exact contact needs.
 
         Sets `h`, the step length [s], `integrator`, `user_flags`, what the user disabled,
-        and `enabled`.
+        `enabled`, and `cone`, the user's.
         """
         for target, source, size in self._segments:
             ctypes.memmove(target, source, size)
@@ -93,17 +97,18 @@ class Shadow:
         own.jacobian, own.solver, own.noslip_iterations = _DENSE, _NEWTON, 0
         if own.integrator == _RK4:
             own.integrator = _EULER
-        self.h, self.integrator = own.timestep, own.integrator
+        self.h, self.integrator, self.cone = own.timestep, own.integrator, own.cone
 
     @property
     def discrete(self) -> bool:
         """Whether MuJoCo's discrete integrator is in use; its metric is built by its pipeline."""
         return self.integrator == _DISCRETE
 
-    def collide(self, data: Any) -> None:
+    def collide(self, data: Any, *, pyramidal: bool = False) -> None:
         """Kinematics, inertia, contacts within reach and their rows; see `mj_fwdPosition`."""
         own = self.model
-        self._opt.cone = _ELLIPTIC
+        self.pyramidal = pyramidal
+        self._opt.cone = _PYRAMIDAL if pyramidal else _ELLIPTIC
         if self.adhesive:
             self._touching_margins()
         mujoco.mj_fwdKinematics(own, data)
@@ -131,6 +136,12 @@ class Shadow:
         """List the contacts and limits that can be reached in this step."""
         self.widen_margins(data)
         mujoco.mj_collision(self.model, data)
+        mujoco.mj_makeConstraint(self.model, data)
+
+    def list_elliptic(self, data: Any) -> None:
+        """List the rows again as axes of the contact frames, now and in later steps."""
+        self.pyramids = self.pyramidal = False
+        self._opt.cone = _ELLIPTIC
         mujoco.mj_makeConstraint(self.model, data)
 
     def widen_margins(self, data: Any) -> None:

@@ -1,6 +1,7 @@
 """MuJoCo's constraint list as a contact problem.
 
-One pass over the rows of ``efc_J`` (elliptic cone, dense) sorts them by what they are:
+One pass over the rows of ``efc_J`` (dense) sorts them by what they are; edges of friction pyramids
+are turned into the axes between them:
 
 ==========================  ==========================================================
 MuJoCo                      problem
@@ -30,6 +31,7 @@ from holdfast.mujoco._shadow import Shadow
 from holdfast.problem import ContactProblem
 
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
+NARROW = 1e-3  # edges of a pyramid with less friction are too close to tell its axes exactly
 NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
 TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
 
@@ -151,14 +153,10 @@ def gather(shadow: Shadow, data: Any) -> Rows:
     if shadow.adhesive:
         shadow.list_reachable(data)
     h = shadow.h
-    ne, nf, nl, nefc = data.ne, data.nf, data.nl, data.nefc  # in this order, then contacts
+    ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
     position = data.efc_pos
-    contact = data.contact
     numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
-    n = list_contacts(
-        contact.efc_address, contact.dim, contact.friction, contact.dist, contact.geom,
-        shadow.geom_body, numbers, lengths,
-    )  # fmt: skip
+    n, size, efc_J = _list_rows(shadow, data, ne + nf + nl, numbers, lengths)
     error = position[:ne].copy()
     target = np.zeros(ne)
     if ne and own.nmocap:
@@ -168,7 +166,7 @@ def gather(shadow: Shadow, data: Any) -> Rows:
         f=f,
         v=data.qvel.copy(),
         h=h,
-        efc_J=data.efc_J.reshape(nefc, own.nv).copy(),
+        efc_J=efc_J[:size],
         equality=slice(0, ne),
         dry=slice(ne, ne + nf),
         limit=np.arange(ne + nf, ne + nf + nl),
@@ -187,28 +185,55 @@ def gather(shadow: Shadow, data: Any) -> Rows:
     )
 
 
+def _list_rows(
+    shadow: Shadow, data: Any, start: int, numbers: np.ndarray, lengths: np.ndarray
+) -> tuple[int, int, np.ndarray]:
+    """All rows as axes of contact frames; see `list_rows`."""
+    while True:
+        size, contact = data.nefc, data.contact
+        listed = data.efc_J.reshape(size, shadow.model.nv)
+        rows = np.empty_like(listed)
+        n, count = list_rows(
+            listed, contact.efc_address, contact.dim, contact.friction, contact.dist, contact.geom,
+            shadow.geom_body, rows, numbers, lengths, start, shadow.pyramidal,
+        )  # fmt: skip
+        if n >= 0:
+            return n, count, rows
+        shadow.list_elliptic(data)
+
+
 @entry
-def list_contacts(
+def list_rows(
+    listed: np.ndarray,
     address: np.ndarray,
     dims: np.ndarray,
     friction: np.ndarray,
     dist: np.ndarray,
     geom: np.ndarray,
     geom_body: np.ndarray,
+    rows_out: np.ndarray,
     numbers_out: np.ndarray,
     lengths_out: np.ndarray,
-) -> int:
-    """Sort contacts that have rows; return how many.
+    start: int,
+    pyramidal: bool,
+) -> tuple[int, int]:
+    """Copy MuJoCo's rows, edges of friction pyramids as the axes between them; sort contacts.
 
-    MuJoCo puts 1e-5 where a coefficient of friction is 0; such a direction is free.
+    MuJoCo puts 1e-5 where a coefficient of friction is 0; such a direction is free. Rows before
+    `start` belong to no contact. numbers_out (7, ncon) is filled with the number in MuJoCo's list,
+    the first row in rows_out, the rows that the contact really has (1, 3, 4 or 6), the two geoms,
+    and the two bodies; lengths_out (2, ncon) with the gap and the coefficient of sliding friction.
 
-    numbers_out (7, ncon) is filled with the number in MuJoCo's list, the first row, the rows that
-    the contact really has (1, 3, 4 or 6), the two geoms, and the two bodies; lengths_out (2, ncon)
-    with the gap and the coefficient of sliding friction.
+    Returns:
+        How many contacts and rows there are; (-1, 0) if a pyramid is too narrow to tell its axes.
     """
-    n = 0
+    n, k, m = 0, start, listed.shape[1]
+    for r in range(start):
+        for j in range(m):
+            rows_out[r, j] = listed[r, j]
     for i in range(address.shape[0]):
-        if address[i] < 0:
+        a = address[i]
+        if a < 0:
             continue
         dim = int(dims[i])
         if dim == 6 and friction[i, 3] <= NO_FRICTION:
@@ -217,15 +242,30 @@ def list_contacts(
             dim = 3
         if dim == 3 and friction[i, 0] <= NO_FRICTION:
             dim = 1
-        numbers_out[0, n], numbers_out[1, n], numbers_out[2, n] = i, address[i], dim
-        for k in range(2):
-            g = geom[i, k]
-            numbers_out[3 + k, n] = g
-            numbers_out[5 + k, n] = geom_body[g] if g >= 0 else -1
+        numbers_out[0, n], numbers_out[1, n], numbers_out[2, n] = i, k, dim
+        for e in range(2):
+            g = geom[i, e]
+            numbers_out[3 + e, n] = g
+            numbers_out[5 + e, n] = geom_body[g] if g >= 0 else -1
         lengths_out[0, n] = dist[i]
         lengths_out[1, n] = 0.0 if dim == 1 else min(friction[i, 0], friction[i, 1])
         n += 1
-    return n
+        if not pyramidal or dims[i] == 1:
+            for e in range(dims[i]):
+                for j in range(m):
+                    rows_out[k + e, j] = listed[a + e, j]
+        else:
+            for j in range(m):
+                rows_out[k, j] = 0.5 * (listed[a, j] + listed[a + 1, j])
+            for e in range(1, dims[i]):
+                mu = friction[i, e - 1]
+                if e < dim and mu < NARROW:
+                    return -1, 0
+                for j in range(m):
+                    edges = listed[a + 2 * e - 2, j] - listed[a + 2 * e - 1, j]
+                    rows_out[k + e, j] = edges / (2.0 * mu)
+        k += dims[i]
+    return n, k
 
 
 def _drive(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
