@@ -10,6 +10,9 @@ Velocity is not touched, so no kinetic energy is added. Tangents are held where 
 pressed: a held object does not creep by being corrected.
 """
 
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
 from __future__ import annotations
 
 import numpy as np

@@ -19,7 +19,11 @@ def option_copier(user: Any, own: Any) -> Callable[[], None]:
     layout = _layout()
     if layout is not None:
         target, source, size = _start(layout, own), _start(layout, user), ctypes.sizeof(layout)
-        return lambda: ctypes.memmove(target, source, size) and None
+
+        def at_once() -> None:
+            ctypes.memmove(target, source, size)
+
+        return at_once
     names = [name for name in dir(user.opt) if not name.startswith("_")]
     arrays = [name for name in names if isinstance(getattr(user.opt, name), np.ndarray)]
     numbers = [name for name in names if isinstance(getattr(user.opt, name), (int, float))]

@@ -4,7 +4,7 @@ What `holdfast.models.Mixed` does with a `ContactProblem`, on MuJoCo's own rows 
 either: list the contacts that the motion would close, hold those that want to stick, solve, share
 the forces out, release what nothing presses and take back what is pressed and slides, until the
 two agree; then see whether the motion closes further contacts. The kernel gives up where anything
-is in doubt (UNSURE); the stepper then takes the long way, which has more to try and can explain
+is in doubt; the stepper then takes the long way, which has more to try and can explain
 itself.
 """
 
@@ -26,7 +26,8 @@ from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tange
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._balance import BALANCED
 
-FOUND, UNSURE = 0, 1  # what `find_motion` returns
+# What `find_motion` returns: all is well, or what is in doubt.
+FOUND, NOT_SOLVED, NOT_BALANCED, NOT_SETTLED = 0, 1, 2, 3
 PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 # Collision detectors place points to about 1e-7. Tangents that differ by no more than that are
 # the same tangent; held apart, they ask for friction a million times the load. Where rows are too
@@ -404,27 +405,35 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
 
 
 @kernel
-def tied_as_solved(sc: Scene, held: np.ndarray, n: int, wk: Work, out: Found) -> bool:
+def tied_as_solved(sc: Scene, held: np.ndarray, shared: bool, n: int, wk: Work,
+                   out: Found) -> bool:  # fmt: skip
     """Return whether friction acts at pressed contacts only, forces taken as the solver has them.
 
-    Then wk.masks[1] (pressed) is filled accordingly. Rows can be so nearly dependent that sharing
-    forces out loses what they add up to, while the forces of the solver are good.
+    Rows can be so nearly dependent that sharing forces out loses what they add up to, while the
+    forces of the solver are good. Where they are all there is, wk.masks[1] (pressed) is filled
+    accordingly; a contact that is held and carries nothing needs no release.
     """
     normal = friction = 0.0
     for c in range(n):
         i = wk.which[0, c]
         normal = max(normal, out.impulse[sc.first[i]])
+        wk.each[4, c] = 0.0
         for e in range(1, sc.dim[i]):
-            friction = max(friction, abs(out.impulse[sc.first[i] + e]))
+            wk.each[4, c] = max(wk.each[4, c], abs(out.impulse[sc.first[i] + e]))
+        friction = max(friction, wk.each[4, c])
+    tied = True
     for c in range(n):
         i = wk.which[0, c]
-        if held[i] and out.impulse[sc.first[i]] <= PRESSED * normal:
-            for e in range(1, sc.dim[i]):
-                if abs(out.impulse[sc.first[i] + e]) > PRESSED * friction:
-                    return False
+        pressed = out.impulse[sc.first[i]] > PRESSED * normal
+        tied = tied and (pressed or wk.each[4, c] <= PRESSED * friction)
     for c in range(n):
-        wk.masks[1, c] = out.impulse[sc.first[wk.which[0, c]]] > PRESSED * normal
-    return True
+        i = wk.which[0, c]
+        pressed = out.impulse[sc.first[i]] > PRESSED * normal
+        if tied:
+            wk.masks[1, c] = pressed
+        elif not shared:
+            wk.masks[1, c] = pressed or (held[i] and wk.each[4, c] <= PRESSED * friction)
+    return tied
 
 
 @kernel
@@ -595,11 +604,11 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
             empty.
 
     Returns:
-        FOUND, or UNSURE.
+        FOUND, or what is in doubt.
     """
     m, nefc, ne, nf = sc.v.shape[0], wk.at.shape[0], sc.target.shape[0], sc.loss.shape[0]
     if not prepare(sc, nr, wk, out):
-        return UNSURE
+        return NOT_SOLVED
     free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held
     rank_tol = nr.rank_tol
     for solves in range(MAX_SOLVES):
@@ -630,7 +639,7 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
                 rank_tol *= COARSER
                 continue
             if status != 0:  # also a long solve, which goes where Ctrl-C gets through
-                return UNSURE
+                return NOT_SOLVED
         keep(sc, k, y, wk, out)
         n, scale = measure(sc, nr, wk, out)
         if free:
@@ -640,9 +649,7 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
                     out.held[wk.which[0, c]] = False
             continue
         status = share(sc, ne, out.held, n, wk, out)
-        tied = status == SHARED or tied_as_solved(sc, out.held, n, wk, out)
-        if status < 0 and not tied:
-            return UNSURE
+        tied = status == SHARED or tied_as_solved(sc, out.held, status >= 0, n, wk, out)
         if 2 * solves > MAX_SOLVES:  # it takes long: no more second thoughts
             for i in range(sc.gap.shape[0]):
                 wk.masks[3, i] = True
@@ -657,5 +664,5 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
         elif rank_tol < COARSEST:
             rank_tol *= COARSER
         else:
-            return UNSURE
-    return UNSURE
+            return NOT_BALANCED
+    return NOT_SETTLED
