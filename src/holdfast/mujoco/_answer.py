@@ -9,8 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from holdfast.models._grip import _let_go
-from holdfast.mujoco import _search
 from holdfast.mujoco._publish import impulses
+from holdfast.mujoco._scene import (
+    CONSISTENT,
+    PIVOTS,
+    RANK_KEPT,
+    RANK_REJECTED,
+    RANK_TOL,
+    ROUNDS,
+    Found,
+)
 from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.contacts import EXCEEDED
 from holdfast.solution import ContactSolution
@@ -90,7 +98,7 @@ def from_solution(
     )
 
 
-def solution_of(rows: Rows, found: _search.Found) -> ContactSolution:
+def solution_of(rows: Rows, found: Found) -> ContactSolution:
     """What the kernel found, as a solution of the contact problem."""
     contacts, limits = found.contacts, found.limits
     problem = rows.problem(contacts, limits, found.closed)
@@ -109,9 +117,9 @@ def solution_of(rows: Rows, found: _search.Found) -> ContactSolution:
     loaded = np.flatnonzero(found.loaded[unilateral])
     dry = np.arange(rows.dry.start, rows.dry.stop)
     stuck = dry[np.abs(impulse[dry]) < rows.loss]
-    kept, rejected = float(numbers[_search.RANK_KEPT]), float(numbers[_search.RANK_REJECTED])
+    kept, rejected = float(numbers[RANK_KEPT]), float(numbers[RANK_REJECTED])
     gap = np.inf if rejected == 0.0 else kept / rejected
-    tol = float(numbers[_search.RANK_TOL])
+    tol = float(numbers[RANK_TOL])
     solution = ContactSolution(
         problem=problem,
         level="velocity",
@@ -123,7 +131,7 @@ def solution_of(rows: Rows, found: _search.Found) -> ContactSolution:
         unilateral=impulse[rows.limit[limits]],
         dry=impulse[dry],
         sticking=held,
-        pivots=int(numbers[_search.PIVOTS]),
+        pivots=int(numbers[PIVOTS]),
         loaded=loaded,
         active=rows.efc_J[np.concatenate([equal, unilateral[loaded], stuck])],
         drag=np.zeros((problem.m, problem.m)),
@@ -131,8 +139,8 @@ def solution_of(rows: Rows, found: _search.Found) -> ContactSolution:
         rank=len(equal),
         rank_gap=gap,
         rank_ambiguous=bool(gap < AMBIGUOUS or rejected * NEAR_MISS > tol),
-        rounds=int(numbers[_search.ROUNDS]),
+        rounds=int(numbers[ROUNDS]),
     )
-    if numbers[_search.CONSISTENT] == 0.0:
+    if numbers[CONSISTENT] == 0.0:
         return replace(solution, consistent=False)
     return _let_go(solution, found.grips[contacts])

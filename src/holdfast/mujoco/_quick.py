@@ -11,18 +11,17 @@ from holdfast.lcp.options import DEFAULT
 from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco._answer import Answer, solution_of
-from holdfast.mujoco._search import (
+from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
-    FOUND,
     REPORTED,
     SLIP,
     Found,
     Numbers,
     Scene,
     Work,
-    find_motion,
 )
+from holdfast.mujoco._search import FOUND, find_motion
 from holdfast.mujoco.assemble import Rows
 
 _NOTHING = np.empty(0, dtype=bool)

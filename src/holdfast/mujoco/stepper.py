@@ -23,6 +23,7 @@ from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco._answer import Answer, from_solution
 from holdfast.mujoco._correct import correction, violations
+from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
@@ -130,7 +131,7 @@ class Stepper:
         before = np.empty(mujoco.mj_stateSize(model, _STATE))
         for _ in range(nstep):
             mujoco.mj_getState(model, data, before, _STATE)
-            if not np.isfinite(before).all():
+            if not is_finite(before):
                 _check_finite(data)
             try:
                 self._step(data)
@@ -323,6 +324,15 @@ def _name(model: Any, kind: str, i: int) -> str:
     if kind == "body" and i == 0:
         return "world"
     return getattr(model, kind)(i).name or f"{kind} {i}"
+
+
+@entry
+def is_finite(numbers: np.ndarray) -> bool:
+    """Whether all numbers are finite."""
+    rest = 0.0
+    for x in numbers:
+        rest += x - x  # NaN for what is not finite
+    return rest == 0.0
 
 
 def _check_finite(data: Any) -> None:
