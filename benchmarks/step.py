@@ -156,8 +156,7 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
             if k < 3 * WARM_UP or recipe.median < 0.02:  # 106 ms a step at 1024 points
                 recipe.tick()
             ours.tick()
-            if k % 10 == 0:
-                counts.append(_count(stepper))
+            counts.append(stepper.count)
             if time.monotonic() > end:
                 break
     except hf.HoldfastError as error:
@@ -166,7 +165,7 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
         gc.enable()
     return Outcome(
         scene=scene.name,
-        contacts=float(np.mean(counts[1:] or counts or [0])),
+        contacts=float(np.mean(counts[WARM_UP:] or counts or [0])),
         steps=len(ours.times),
         default=default.median,
         noslip=recipe.median,
@@ -177,10 +176,6 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
         penetration=stepper.largest_penetration,
         problem=problem,
     )
-
-
-def _count(stepper: hf.Stepper) -> int:
-    return 0 if stepper.solution is None else len(stepper.solution.normal)
 
 
 HEADINGS = ("scene", "contacts", "default", "noslip", "ours", "p99", "/ default", "/ noslip",

@@ -119,6 +119,11 @@ class Stepper:
         """Of the last step; None before the first."""
         return None if self._answer is None else self._answer.solution
 
+    @property
+    def count(self) -> int:
+        """Number of contacts that mattered in the last step."""
+        return 0 if self._answer is None else int(np.count_nonzero(self._answer.contacts))
+
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` steps.
 
