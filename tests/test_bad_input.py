@@ -593,3 +593,40 @@ def test_rows_and_inertia_too_large_to_be_squared(scale: float) -> None:
     except InputError:
         return
     np.testing.assert_allclose(result.motion, [-0.32, 0.64], rtol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2, 3])
+def test_rows_of_zeros_besides_one_that_cannot_hold(bad: int) -> None:
+    b = np.zeros(4)
+    b[bad] = -1.0
+    with pytest.raises(InfeasibleError, match=rf"^infeasible: row {bad} cannot hold") as caught:
+        solve_factored(np.zeros((4, 6)), np.eye(6), np.ones(6), b)
+    np.testing.assert_array_equal(caught.value.certificate, np.eye(4)[bad])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("feasibility", -1.0), ("feasibility", "small"), ("rank", 2.0), ("certificate", np.nan),
+        ("zero_row", np.inf), ("max_pivots", -1), ("max_pivots", 1.5), ("regularization", 3),
+        ("regularization", (0.0, 1e-6)), ("regularization", (-1.0, 1e-6)),
+        ("regularization", (1e-6, 1e-16)), ("regularization", (1e-16, np.inf)),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be_used(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=rf"^Options.{name}: is .*; expected"):
+        Options(**{name: value})
+
+
+def test_options_of_another_type() -> None:
+    for call in (
+        lambda o: solve(I3, DOWN, options=o),
+        lambda o: solve_factored(I3, I3, DOWN, options=o),
+    ):
+        with pytest.raises(InputError, match=r"^options: is dict; expected holdfast.lcp.Options$"):
+            call({})
+
+
+def test_whole_numbers_do_as_tolerances() -> None:
+    assert Options(certificate=1).certificate == 1.0
+    assert isinstance(Options(certificate=1).kernel_arguments[4], float)

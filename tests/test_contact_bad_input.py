@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,20 @@ import numpy as np
 import pytest
 
 from holdfast import (
+    AnitescuPotra,
     ContactModel,
     ContactProblem,
+    CoulombAcceleration,
+    DrumwrightShell,
     Frictionless,
     HoldfastError,
     InputError,
+    Law,
     Mixed,
     NoSlip,
     NotPositiveDefiniteError,
     NotSymmetricError,
+    StewartTrinkle,
     Viscous,
     frictionless,
     stick,
@@ -196,9 +202,13 @@ def test_negative_single_coefficient(name: str) -> None:
     refused(name, "is -0.5 at [0]; it must not be negative", **{name: -0.5})
 
 
-@pytest.mark.parametrize("h", [0.0, -0.01, np.nan, np.inf])
+@pytest.mark.parametrize("h", [0.0, -0.01, np.nan, np.inf, True])
 def test_step_length(h: float) -> None:
     refused("h", f"is {h}; the step length must be positive and finite", h=h)
+
+
+def test_dry_friction_without_its_bound() -> None:
+    refused("D_bound", "is missing while D has 1 rows; give the largest impulse", D_bound=None)
 
 
 def test_force_without_step_length() -> None:
@@ -250,6 +260,40 @@ def test_file_with_an_unknown_array(tmp_path: Path) -> None:
     path = tmp_path / "other.npz"
     np.savez(path, F=np.eye(3))
     with pytest.raises(InputError, match=r"holds F; known are") as caught:
+        ContactProblem.load(path)
+    assert caught.value.argument == str(path)
+
+
+def test_file_of_a_later_release(tmp_path: Path) -> None:
+    path = tmp_path / "later.npz"
+    np.savez(path, format_version=99, **GOOD)
+    assert_not_loaded(path, "has format_version 99, but this release reads up to 1; it needs a")
+    np.savez(path, format_version="new", **GOOD)
+    assert_not_loaded(path, "has format_version ")
+
+
+def test_file_of_another_kind(tmp_path: Path) -> None:
+    text, array, empty, broken = (tmp_path / name for name in ("a.txt", "b.npy", "c", "d.npz"))
+    text.write_text("M = 1\n")
+    np.save(array, np.eye(2))
+    empty.write_bytes(b"")
+    ContactProblem(**GOOD).save(broken)
+    broken.write_bytes(broken.read_bytes()[:500])
+    for path in (text, empty, broken):
+        assert_not_loaded(path, "is not an .npz file of ContactProblem.save, or is damaged (")
+    assert_not_loaded(array, "holds a single array (.npy); expected an .npz file")
+
+
+def test_file_without_what_a_problem_needs(tmp_path: Path) -> None:
+    path = tmp_path / "less.npz"
+    np.savez(path, N=GOOD["N"])
+    assert_not_loaded(path, "holds no M and no v; a problem needs M and v")
+    np.savez(path, v=GOOD["v"])
+    assert_not_loaded(path, "holds no M; a problem needs M and v")
+
+
+def assert_not_loaded(path: Path, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"{path}: {message}")) as caught:
         ContactProblem.load(path)
     assert caught.value.argument == str(path)
 
@@ -329,10 +373,54 @@ def test_not_a_law(law: Any) -> None:
         Mixed([frictionless(), law])
 
 
-@pytest.mark.parametrize("mu_v", [-0.1, np.nan, np.inf])
-def test_coefficient_of_a_law(mu_v: float) -> None:
-    with pytest.raises(InputError, match=r"^mu_v: is .*; it must be finite and not negative$"):
-        viscous(mu_v)
+@pytest.mark.parametrize("mu_v", [-0.1, np.nan, np.inf, [0.1, 0.2]])
+def test_coefficient_of_a_law(mu_v: Any) -> None:
+    for make in (viscous, lambda mu_v: Law("viscous", mu_v)):
+        with pytest.raises(InputError, match=r"^mu_v: is .*; it must be finite and not negative$"):
+            make(mu_v)
+
+
+def test_coefficient_of_a_law_that_is_no_number() -> None:
+    with pytest.raises(InputError, match=r"^mu_v: .*expected real numbers"):
+        viscous("a")  # pyright: ignore[reportArgumentType]
+
+
+def test_unknown_law() -> None:
+    with pytest.raises(InputError, match=r"^kind: is 'foo'; expected one of stick, viscous"):
+        Law("foo", 3.0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"^mu_v: is 3.0, but a stick contact has no drag$"):
+        Law("stick", 3.0)
+
+
+EVERY_MODEL: list[Any] = [
+    NoSlip, Viscous, Frictionless, partial(Mixed, stick()), StewartTrinkle, AnitescuPotra,
+    DrumwrightShell, CoulombAcceleration,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", EVERY_MODEL)
+@pytest.mark.parametrize("problem", [None, GOOD])
+def test_not_a_problem(model: Any, problem: Any) -> None:
+    message = rf"^problem: is {type(problem).__name__}; expected a ContactProblem$"
+    with pytest.raises(InputError, match=message):
+        model().solve(problem)
+
+
+@pytest.mark.parametrize("model", EVERY_MODEL)
+def test_not_options(model: Any) -> None:
+    with pytest.raises(InputError, match=r"^options: is 3; expected holdfast.lcp.Options or None$"):
+        model(options=3)
+
+
+@pytest.mark.parametrize("solver", ["ppm", "qp", "lemke"])
+@pytest.mark.parametrize(
+    "warm", [[[0]], 5, [0.5], [True], "0", [[0], [1, 2]], [None], np.zeros((0, 2))]
+)
+def test_not_a_warm_start(warm: Any, solver: str) -> None:
+    problem = ContactProblem(**GOOD)
+    for model in (NoSlip(solver=solver), Viscous(solver=solver, level="acceleration")):
+        with pytest.raises(InputError, match=r"^warm_start: "):
+            model.solve(problem, warm_start=warm)
 
 
 @pytest.mark.parametrize("level", ["velocity", "acceleration"])
@@ -399,9 +487,9 @@ def test_energy_at_acceleration_level() -> None:
 def test_sums_per_pair_without_bodies() -> None:
     fields = {name: value for name, value in GOOD.items() if name != "bodies"}
     problem = ContactProblem(**fields)
-    with pytest.raises(AttributeError, match=r"^per_pair needs ContactProblem.bodies"):
+    with pytest.raises(InputError, match=r"^bodies: is missing; per_pair needs the two bodies"):
         Viscous(per_pair=True).solve(problem)
-    with pytest.raises(AttributeError, match=r"^pair_sums needs ContactProblem.bodies"):
+    with pytest.raises(InputError, match=r"^bodies: is missing; pair_sums needs the two bodies"):
         NoSlip().solve(problem).pair_sums()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -309,3 +311,13 @@ def test_residuals_know_which_bound() -> None:
         found, measured = _residuals(DenseLCP(np.zeros((4, 4)), np.array(w), lo, hi), z)
         np.testing.assert_array_equal(found, w)
         assert tuple(abs(r) for r in measured) == residuals
+
+
+@pytest.mark.parametrize(
+    ("F", "e", "z"),
+    [([[0.0, 1.0], [1.0, 0.0]], [1.0, 2.0], [-2.0, -1.0]), ([[-1.0]], [1.0], [1.0])],
+)
+def test_lemke_solves_a_linear_system(F: Any, e: Any, z: Any) -> None:
+    """Free variables alone: w = 0, whatever the matrix, if it is regular."""
+    result = solve(F, e, "lemke", lo=-np.inf)
+    np.testing.assert_allclose(result.z, z, rtol=1e-15)

@@ -586,13 +586,16 @@ def test_inputs_are_never_written(layout: Any) -> None:
 
 
 def test_result_is_its_own() -> None:
-    """Writing to a result touches neither the inputs nor a later result."""
+    """A result shares memory neither with the inputs nor with a later result; it is read-only."""
     N, M, v = np.eye(3), np.eye(3), -np.ones(3)
     first = solve_factored(N, M, v)
-    first.motion[:] = 7.0
-    first.z[:] = 7.0
-    np.testing.assert_array_equal(v, -1.0)
-    np.testing.assert_array_equal(solve_factored(N, M, v).z, 1.0)
+    second = solve_factored(N, M, v)
+    for array in (first.z, first.w, first.motion):
+        assert not any(
+            np.shares_memory(array, other) for other in (N, M, v, second.z, second.motion)
+        )
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7.0
 
 
 # --- determinism --------------------------------------------------------------------------------

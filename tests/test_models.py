@@ -197,6 +197,49 @@ def test_is_exact_sees_what_is_wrong() -> None:
         assert 1e-8 < residual < 1e-4, name
         assert not other.is_exact() and other.is_exact(1e-4)
     assert not replace(solution, normal=-solution.normal).is_exact(10.0)
+    assert not replace(solution, motion=np.nan * solution.motion).is_exact(10.0)
+
+
+@pytest.mark.parametrize(("motion", "dry"), [(0.0, -1.0), (0.9, -0.1), (1.25, 0.25), (1.0, 0.0)])
+def test_is_exact_sees_wrong_dry_friction(motion: float, dry: float) -> None:
+    """Beyond the bound; below it though the joint moves; along the motion."""
+    problem = ContactProblem(M=np.eye(1), v=[1.0], D=[[1.0]], D_bound=[0.25], h=0.1)
+    solution = Frictionless().solve(problem)
+    assert solution.is_exact(1e-14)
+    wrong = replace(solution, motion=np.array([motion]), dry=np.array([dry]))
+    assert wrong.momentum_residual() < 1e-14
+    assert wrong.dry_residual() > 0.01 and not wrong.is_exact()
+
+
+@pytest.mark.parametrize(("v", "f"), [(1.0, 0.0), (-1.0, 3.0), (0.0, 3.0), (0.0, 2.0)])
+def test_is_exact_sees_wrong_dry_friction_at_acceleration_level(v: float, f: float) -> None:
+    """A joint that moves is braked by all of the bound, whichever way it accelerates."""
+    problem = ContactProblem(M=np.eye(1), v=[v], f=[f], D=[[1.0]], D_bound=[0.25], h=0.1)
+    solution = Viscous(level="acceleration").solve(problem)
+    assert solution.is_exact(1e-14)
+    for change in (-0.5, 0.5) if abs(f) >= 2.5 or v else (1.0, 0.6):
+        wrong = replace(solution, motion=solution.motion + change, dry=solution.dry + change)
+        assert wrong.momentum_residual() < 1e-14
+        assert wrong.dry_residual() > 0.01 and not wrong.is_exact()
+
+
+def test_is_exact_sees_a_limit_that_pushes_what_leaves() -> None:
+    solution = Frictionless().solve(ContactProblem(M=np.eye(1), v=[1.0], U=[[1.0]]))
+    assert solution.is_exact(1e-14)
+    wrong = replace(solution, motion=np.array([1.5]), unilateral=np.array([0.5]))
+    assert wrong.momentum_residual() < 1e-14
+    assert wrong.complementarity() > 0.1 and not wrong.is_exact()
+
+
+def test_is_exact_sees_spin_of_a_contact_that_is_held() -> None:
+    problem = ContactProblem(
+        M=np.eye(2), v=[-1.0, 1.0], N=[[1.0, 0.0]], R=[[0.0, 1.0]], R_contact=[0]
+    )
+    solution = NoSlip().solve(problem)
+    assert solution.is_exact(1e-14)
+    wrong = replace(solution, motion=np.array([0.0, 1.0]), extra=np.zeros(1))
+    assert wrong.momentum_residual() < 1e-14
+    assert wrong.slip() > 0.1 and not wrong.is_exact()
 
 
 @given(contact_fields(targets=True))
@@ -409,8 +452,58 @@ class TestDenseSolversWhereJointsLeaveNoFreedom:
         problem = ContactProblem(M=[[2.0]], v=[1.0], N=[[-0.7]], S=[[0.3]], c_N=[1.0])
         with pytest.raises(hf.InfeasibleError):
             NoSlip(grip="all").solve(problem)
-        with pytest.raises(hf.SolveError):
+        with pytest.raises(hf.InfeasibleError):
             NoSlip(grip="all", solver=solver).solve(problem)
+
+
+def assert_contradiction(error: hf.InfeasibleError) -> None:
+    """The weighted rows cancel, the weighted targets do not."""
+    p, u, weights = error.problem, error.certificate, error.equality_weights
+    assert (u >= 0.0).all() and list(weights) == ["J", "S", "T", "R"]
+    parts = [(p.N, u[: p.n]), (p.U, u[p.n :]), *((getattr(p, k), w) for k, w in weights.items())]
+    size = max(np.abs(rows * weight[:, None]).max(initial=0.0) for rows, weight in parts)
+    assert np.abs(sum(rows.T @ weight for rows, weight in parts)).max() <= 1e-9 * size
+    assert p.c_N @ u[: p.n] + p.c_U @ u[p.n :] + p.c_J @ weights["J"] > 0.0
+
+
+@each_solver
+def test_proof_of_infeasibility_with_held_tangents(solver: str) -> None:
+    problem = ContactProblem(
+        M=np.eye(3), v=np.zeros(3), N=[[1, 0, 0], [-1, 0, 0], [0, 0, 1]], S=[[0, 1, 0]] * 3,
+        T=[[0, 0, 1], [0, 0, 1], [1, 0, 0]], c_N=[1, 1, 0], J=[[0.0, 1.0, 0.0]],
+    )  # fmt: skip
+    with pytest.raises(hf.InfeasibleError, match=r"contacts \[\d\], no slip at contacts") as caught:
+        NoSlip(grip="all", solver=solver).solve(problem)
+    assert_contradiction(caught.value)
+    assert caught.value.equality_weights["T"][2] != 0.0
+
+
+@each_solver
+def test_proof_of_infeasibility_with_joints(solver: str) -> None:
+    """Two drives push a slider into a wall; the brake has no part in it."""
+    problem = ContactProblem(
+        M=np.eye(2), v=[0.0, 1.0], N=[[0.0, 1.0], [1.0, 0.0]], J=[[0.0, 1.0], [1.0, 0.5]],
+        c_J=[0.0, -2.0], D=[[1.0, 1.0]], D_bound=[0.1],
+    )  # fmt: skip
+    with pytest.raises(hf.InfeasibleError, match=r"contacts \[1\], bilateral rows J \[0, 1\]") as e:
+        Frictionless(solver=solver).solve(problem)
+    assert_contradiction(e.value)
+
+
+@each_solver
+@pytest.mark.parametrize("seed", range(8))
+def test_proof_of_infeasibility_with_rows_of_every_kind(seed: int, solver: str) -> None:
+    rng = np.random.default_rng(seed)
+    N, S, T = rng.normal(size=(3, 2, 4))
+    problem = ContactProblem(
+        M=np.eye(4) + 0.1, v=rng.normal(size=4), N=N, S=S, T=T, J=rng.normal(size=(1, 4)),
+        U=rng.normal(size=(1, 4)), D=rng.normal(size=(1, 4)), D_bound=[0.1], c_N=[1.0, 2.0],
+        c_J=[1.0], c_U=[1.0], R=rng.normal(size=(1, 4)), R_contact=[1], h=0.1,
+    )  # fmt: skip
+    for laws in ([stick(), stick()], [frictionless(), stick()]):
+        with pytest.raises(hf.InfeasibleError) as caught:
+            Mixed(laws, grip="all", solver=solver).solve(problem)
+        assert_contradiction(caught.value)
 
 
 def test_lemke_with_brakes_at_rest() -> None:
@@ -454,6 +547,16 @@ def test_warm_start(model: ContactModel, given_fields: Fields, seed: int) -> Non
     rng = np.random.default_rng(seed)
     random = rng.permutation(p.n)[: rng.integers(0, p.n + 1)]
     assert_same_motion(p, solution.velocity, model.solve(p, warm_start=random).velocity)
+
+
+@each_solver
+def test_warm_start_from_a_solution_or_from_rows_that_are_not_there(solver: str) -> None:
+    problem = slope_problem()
+    for model in (NoSlip(solver=solver), Viscous(solver=solver, level="acceleration")):
+        solution = model.solve(problem)
+        for warm in (solution, [], [-3, 99], np.array([0, 2**63], dtype=np.uint64), (1, 0)):
+            again = model.solve(problem, warm_start=warm)
+            np.testing.assert_allclose(again.motion, solution.motion, atol=1e-13)
 
 
 # --- grip only where a contact is pressed -------------------------------------------------------
@@ -570,6 +673,18 @@ def test_loaded_is_feasible_where_the_model_of_the_paper_is_not() -> None:
     """A wall moves in from the side; the floor touches but does not press, so it cannot hold."""
     solution = NoSlip().solve(floor_and_wall(v=[0.0, 0.0], c_N=[0.0, 0.1]))
     np.testing.assert_allclose(solution.velocity, [0.1, 0.0], atol=1e-15)
+
+
+def test_loaded_searches_from_other_starts() -> None:
+    """Random contacts, where the first two starts alone found a consistent set for 25 of 60."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        N, S, T = rng.normal(size=(3, 4, 5))
+        solution = NoSlip().solve(ContactProblem(M=np.eye(5), v=rng.normal(size=5), N=N, S=S, T=T))
+        assert tied(solution) or not solution.consistent
+        found += solution.consistent
+    assert found >= 45
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -1060,6 +1175,16 @@ def test_pair_sums_add_up(given_fields: Fields) -> None:
             assert np.linalg.norm(error) <= 1e-8 * max(size, solution.scale)
 
 
+def test_pair_sums_whichever_body_comes_first() -> None:
+    """Rows already hold both bodies, so the sum needs no sign."""
+    problem = ContactProblem(
+        M=np.eye(2), v=[-1.0, -1.0], N=np.eye(2), bodies=[[3, 1], [1, 3]], h=0.1
+    )
+    pairs, impulses = Frictionless().solve(problem).pair_sums()
+    np.testing.assert_array_equal(pairs, [[1, 3]])
+    np.testing.assert_array_equal(impulses, [[1.0, 1.0]])
+
+
 def test_required_friction() -> None:
     """|f_t| / f_n; zero without tangential force, inf where nothing presses."""
     N, S, T = np.eye(3)[[2, 2]], np.eye(3)[[0, 0]], np.eye(3)[[1, 1]]
@@ -1380,6 +1505,13 @@ def test_solving_twice_gives_the_same() -> None:
 def test_derived_arrays_cannot_be_written_to(name: str) -> None:
     with pytest.raises(ValueError, match="read-only"):
         getattr(full_problem(), name)[...] = 0
+
+
+@pytest.mark.parametrize("name", ["whitened", "lengths"])
+@pytest.mark.parametrize("rows", ["N", "S", "T", "J", "R", "U", "D"])
+def test_derived_rows_cannot_be_written_to(name: str, rows: str) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(full_problem(), name)[rows][...] = 0
 
 
 def test_laws_can_be_made_from_the_package() -> None:

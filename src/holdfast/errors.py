@@ -12,6 +12,7 @@ Two families:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,23 @@ class SolveError(HoldfastError, ArithmeticError):
 class InfeasibleError(SolveError):
     """No motion satisfies all rows: a body between two closing walls.
 
+    From a solver of `holdfast.lcp`, `certificate` has an entry for every row, and is the whole
+    proof: ``N' u = 0`` and ``b' u < 0``, u of the sign that the bounds allow.
+
+    From a contact model, `certificate` holds the weights u >= 0 of the rows of N and U, and
+    `equality_weights` those of the rows that must hold with equality. Together they cancel, and
+    what they ask for does not::
+
+        N' u_N + U' u_U + J' w_J + S' w_S + T' w_T + R' w_R = 0
+        c_N' u_N + c_U' u_U + c_J' w_J > 0
+
+    (at acceleration level the targets are ``-Ndot_v``, ``-Udot_v`` and ``-Jdot_v``).
+
     Attributes:
-        certificate: Farkas vector u with ``N' u = 0`` and ``b' u < 0``, u of the sign that
-            the bounds allow (u >= 0 for plain contacts). Its non-zero entries are the rows
-            that contradict each other.
+        certificate: Farkas vector. Its non-zero entries are rows that contradict each other.
+        equality_weights: by the name of the rows, "J", "S", "T" and "R", one weight of any sign
+            for each row of the problem; zero at tangents that are not held. Empty if the error
+            comes from a solver.
     """
 
     def __init__(
@@ -112,10 +126,12 @@ class InfeasibleError(SolveError):
         status: Any,
         problem: Any,
         certificate: np.ndarray,
+        equality_weights: Mapping[str, np.ndarray] | None = None,
         result: Any = None,
     ) -> None:
         super().__init__(message, status=status, problem=problem, result=result)
         self.certificate = certificate
+        self.equality_weights = dict(equality_weights or {})
 
 
 class UncertifiedError(SolveError):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
 from holdfast.lcp import _checks
+from holdfast.lcp.inertia import InertiaFactor
 
 _VERSION = 1  # of the file format of `save`
 
@@ -113,6 +116,11 @@ class ContactProblem:
             "c_N": "N", "c_U": "U", "c_J": "J", "Jdot_v": "J", "Ndot_v": "N", "Udot_v": "U",
             "D_bound": "D",
         }  # fmt: skip
+        if self.D_bound is None and len(self.D):
+            raise InputError(
+                "D_bound", f"is missing while D has {len(self.D)} rows; give the largest impulse "
+                "of each, h times its friction loss"
+            )  # fmt: skip
         for name, rows in sizes.items():
             rows_array = getattr(self, rows)
             set_(name, _vector(name, getattr(self, name), len(rows_array), (rows, rows_array)))
@@ -124,7 +132,7 @@ class ContactProblem:
             if value is not None:
                 _checks.check_finite(name, value)
         _checks.check_symmetric("M", M)
-        if not _is_positive_definite(blocks):
+        if not self.factor.definite:
             raise _checks.not_positive_definite("M", blocks)
         for field in fields(self):
             value = getattr(self, field.name)
@@ -173,7 +181,9 @@ class ContactProblem:
             if np.any(self.f):
                 raise InputError("h", "is missing while f is given; the step length turns f into "
                                       "an impulse")  # fmt: skip
-        elif not isinstance(self.h, (int, float, np.number)) or not (0 < self.h < np.inf):
+        elif isinstance(self.h, bool) or not (
+            isinstance(self.h, int | float | np.integer | np.floating) and 0 < self.h < np.inf
+        ):
             raise InputError("h", f"is {self.h!r}; the step length must be positive and finite")
         else:
             self._set("h", float(self.h))
@@ -229,35 +239,29 @@ class ContactProblem:
         return _frozen(np.linalg.cholesky(self.inertia) if self.m else np.zeros((0, 0)))
 
     @cached_property
+    def factor(self) -> InertiaFactor:
+        """Cholesky factor of M."""
+        return InertiaFactor(np.array(self.M if self.M.ndim == 3 else self.M[None]))
+
+    @cached_property
     def whitened(self) -> dict[str, np.ndarray]:
-        """N, S, T, J, R and U in coordinates in which the inertia is the identity."""
-        names = ("N", "S", "T", "J", "R", "U")
-        rows = self.whiten(np.concatenate([getattr(self, name) for name in names]))
+        """N, S, T, J, R, U and D in coordinates in which the inertia is the identity."""
+        names = ("N", "S", "T", "J", "R", "U", "D")
+        rows = self.factor.whiten(np.concatenate([getattr(self, name) for name in names]))
         ends = np.cumsum([len(getattr(self, name)) for name in names])
-        return dict(zip(names, np.split(rows, ends[:-1]), strict=True))
-
-    def whiten(self, rows: np.ndarray) -> np.ndarray:
-        """``rows L^-T`` for ``M = L L'``."""
-        from scipy.linalg import solve_triangular
-
-        if rows.size == 0:
-            return rows
-        columns = solve_triangular(self.cholesky, rows.T, lower=True, check_finite=False)
-        return np.ascontiguousarray(columns.T)
+        return dict(zip(names, np.split(_frozen(rows), ends[:-1]), strict=True))
 
     @cached_property
     def lengths(self) -> dict[str, np.ndarray]:
-        """Lengths of the rows of N, S, T, J, R and U in the metric of M^-1.
+        """Lengths of the rows of N, S, T, J, R, U and D in the metric of M^-1.
 
         A row of zeros, or what cancellation left of one, is given the length of the longest row.
         """
-        return {name: _lengths(rows) for name, rows in self.whitened.items()}
+        return {name: _frozen(_lengths(rows)) for name, rows in self.whitened.items()}
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M^-1 rhs`` for a vector, or for the columns of a matrix."""
-        from scipy.linalg import cho_solve
-
-        return cho_solve((self.cholesky, True), rhs) if self.m else np.array(rhs)
+        return self.factor.solve(rhs)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file, to be attached to a report."""
@@ -270,25 +274,32 @@ class ContactProblem:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ContactProblem:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Raises:
+            InputError: the file is no such thing; the message names it and says why.
+        """
         file = Path(path)
         if not file.exists() and file.with_name(file.name + ".npz").exists():
             file = file.with_name(file.name + ".npz")  # `save` adds the ending where it is missing
-        with np.load(file, allow_pickle=False) as arrays:
-            return cls.from_mapping(arrays, name=str(path))
+        return cls.from_mapping(_read(file, str(path)), name=str(path))
 
     @classmethod
     def from_mapping(cls, arrays: Mapping[str, Any], name: str = "mapping") -> ContactProblem:
         """A problem from named arrays; names that are not attributes are refused."""
         known = {field.name for field in fields(cls)}
+        _check_version(name, arrays.get("format_version", _VERSION))
         unknown = set(arrays) - known - {"format_version"}
         if unknown:
             raise InputError(
                 name, f"holds {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}"
             )
+        missing = sorted({"M", "v"} - set(arrays))
+        if missing:
+            raise InputError(name, f"holds no {' and no '.join(missing)}; a problem needs M and v")
         values = {key: arrays[key] for key in arrays if key != "format_version"}
-        if "h" in values:
-            values["h"] = float(values["h"])
+        if isinstance(values.get("h"), np.ndarray) and values["h"].ndim == 0:
+            values["h"] = values["h"].item()
         return cls(**values)
 
     def __repr__(self) -> str:
@@ -299,6 +310,34 @@ _NUMERIC = (
     "M", "v", "f", "N", "S", "T", "J", "R", "U", "D", "D_bound", "c_N", "c_U", "c_J", "Jdot_v",
     "Ndot_v", "Udot_v", "mu", "mu_v",
 )  # fmt: skip
+
+
+def _read(file: Path, name: str) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file."""
+    try:
+        loaded = np.load(file, allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            with loaded as arrays:
+                return {key: arrays[key] for key in arrays}
+    except (ValueError, EOFError, BadZipFile, zlib.error) as error:
+        raise InputError(
+            name, f"is not an .npz file of ContactProblem.save, or is damaged ({error})"
+        ) from error
+    raise InputError(
+        name, "holds a single array (.npy); expected an .npz file of ContactProblem.save"
+    )
+
+
+def _check_version(name: str, version: Any) -> None:
+    """Refuse a file that a later release wrote."""
+    number = np.asarray(version)
+    if number.ndim or number.dtype.kind not in "iu" or number < 1:
+        raise InputError(name, f"has format_version {version!r}; expected a positive integer")
+    if number > _VERSION:
+        raise InputError(
+            name, f"has format_version {number}, but this release reads up to {_VERSION}; "
+            "it needs a newer holdfast"
+        )  # fmt: skip
 
 
 def _vector(name: str, value: Any, size: int, of: tuple[str, np.ndarray]) -> np.ndarray:
@@ -331,11 +370,3 @@ def _check_nonnegative(name: str, value: np.ndarray) -> None:
     bad = np.flatnonzero(value < 0)
     if bad.size:
         raise InputError(name, f"is {value[bad[0]]} at [{bad[0]}]; it must not be negative")
-
-
-def _is_positive_definite(blocks: np.ndarray) -> bool:
-    try:
-        np.linalg.cholesky(blocks)
-    except np.linalg.LinAlgError:
-        return False
-    return True

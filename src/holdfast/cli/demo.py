@@ -184,7 +184,7 @@ def _print(rows: list[Row]) -> None:
     from rich.table import Table
 
     table = Table(title="One step of the grasp: boxes held between two grippers")
-    for heading in ("boxes", "solver", "rows", "pivots", "residual", "speed, m/s", "time, µs"):
+    for heading in ("boxes", "solver", "rows", "pivots", "residual", "speed, m/s", "µs"):
         table.add_column(heading, justify="left" if heading == "solver" else "right", no_wrap=True)
     for before, row in zip([None, *rows], rows, strict=False):
         if before is not None and before.boxes != row.boxes:

@@ -145,6 +145,7 @@ def prepare(
             if beta != 0.0 and np.isinf(bound):
                 for q in range(counters[CANDIDATES]):
                     cand.w[q] = 0.0
+                    cand.d[q] = cand.d[q] if cand.d[q] > 0.0 else 1.0  # rows yet to come
                 cand.w[r] = 1.0 if beta < 0.0 else -1.0
                 return INFEASIBLE
             if beta != 0.0:

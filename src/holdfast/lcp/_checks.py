@@ -120,11 +120,6 @@ def check_symmetric(name: str, array: np.ndarray, tol: float = DEFAULT.symmetry)
         raise NotSymmetricError(name, (i, j), asymmetry, tol)
 
 
-def smallest_eigenvalue(array: np.ndarray) -> float:
-    """The smallest eigenvalue of a symmetric matrix, or of symmetric blocks; inf if empty."""
-    return eigenvalue_range(array)[0]
-
-
 def eigenvalue_range(array: np.ndarray) -> tuple[float, float]:
     """The smallest and largest eigenvalue of a symmetric matrix or of symmetric blocks."""
     values = np.linalg.eigvalsh(array)

@@ -210,7 +210,7 @@ def whiten(
     else:
         for r in range(begin, end):
             scatter(values, offsets, rows[r], A_out[r])
-        _whiten_dense(L, first, begin, end, A_out)
+        whiten_dense(L, first, begin, end, A_out)
     _normalise(begin, end, A_out, d_out)
 
 
@@ -264,7 +264,7 @@ def _whiten_blocks(
 
 
 @fast_kernel
-def _whiten_dense(
+def whiten_dense(
     L: np.ndarray, first: np.ndarray, begin: int, end: int, A_inout: np.ndarray
 ) -> None:
     """Multiply candidates begin..end by L^-1, four rows at a time."""

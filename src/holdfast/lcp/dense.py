@@ -36,7 +36,7 @@ from holdfast.lcp import _checks, _dense, _solve
 from holdfast.lcp._lemke import equilibrate
 from holdfast.lcp.factored import bounds_or_none, solve_factored
 from holdfast.lcp.lemke import SCALING_PASSES, lemke
-from holdfast.lcp.options import DEFAULT, Options
+from holdfast.lcp.options import Options, checked
 from holdfast.lcp.result import LCPResult
 from holdfast.lcp.status import Status
 
@@ -69,6 +69,9 @@ class DenseLCP:
     def plain(self) -> bool:
         """Whether the bounds are those of a plain LCP, 0 and inf."""
         return bool(np.all(self.lo == 0.0) and np.all(self.hi == np.inf))
+
+
+REGULAR = 1e10  # condition up to which free variables are eliminated before Lemke's method
 
 
 class Found(NamedTuple):
@@ -111,7 +114,7 @@ def solve(
         RayTerminationError: Lemke's method ended on a ray.
         SolveError: no certified answer was found; carries the problem.
     """
-    options = DEFAULT if options is None else options
+    options = checked(options)
     if method not in _METHODS:
         raise InputError("method", f"is {method!r}; expected one of {', '.join(_METHODS)}")
     problem = _checked(F, e, lo, hi)
@@ -187,11 +190,14 @@ def _ppm(problem: DenseLCP, options: Options) -> Found:
         raise type(error)(
             str(error), status=error.status, problem=problem, result=error.result
         ) from None
+    except InputError as error:  # all that is left to refuse are sizes that cannot be squared
+        raise InputError("e", "its entries and those of F span too many decades to be squared in "
+                              "double precision; choose other units") from error  # fmt: skip
     z = result.z / d
     if bounds:  # on a bound means exactly on it, whatever the scaling
         z = np.where(result.z == bounds["lo"], problem.lo, z)
         z = np.where(result.z == bounds["hi"], problem.hi, z)
-    return Found(z, result.loaded, result.pivots)
+    return Found(z, result.loaded, result.pivots, fallback=result.fallback)
 
 
 def _qp(problem: DenseLCP, options: Options) -> Found:
@@ -231,7 +237,11 @@ def _qp(problem: DenseLCP, options: Options) -> Found:
 
 
 def _lemke(problem: DenseLCP, options: Options) -> Found:
-    """Lemke's method; bounds become rows of a larger plain LCP."""
+    """Lemke's method; free variables are eliminated where they can be, bounds become rows."""
+    free = np.isinf(problem.lo) & np.isinf(problem.hi)
+    A = problem.F[np.ix_(free, free)]
+    if free.any() and np.linalg.cond(A) < REGULAR:
+        return _lemke_eliminating(problem, free, options)
     F, e = _without_bounds(problem)
     outcome = lemke(F, e, options)
     if outcome.status is Status.RAY:
@@ -251,6 +261,23 @@ _METHODS: dict[str, Callable[[DenseLCP, Options], Found]] = {
     "qp": _qp,
     "lemke": _lemke,
 }
+
+
+def _lemke_eliminating(problem: DenseLCP, free: np.ndarray, options: Options) -> Found:
+    """The same after ``z_free = -A^-1 (C z + e_free)``, for A the block of the free variables."""
+    F, e, rest = problem.F, problem.e, ~free
+    X = np.linalg.solve(F[np.ix_(free, free)], np.column_stack([F[np.ix_(free, rest)], e[free]]))
+    D = F[np.ix_(rest, free)]
+    reduced = DenseLCP(
+        F[np.ix_(rest, rest)] - D @ X[:, :-1], e[rest] - D @ X[:, -1],
+        problem.lo[rest], problem.hi[rest],
+    )  # fmt: skip
+    found = _lemke(reduced, options)
+    z = np.empty(len(e))
+    z[rest] = found.z
+    z[free] = -(X[:, :-1] @ found.z + X[:, -1])
+    loaded = np.union1d(np.flatnonzero(free), np.flatnonzero(rest)[found.loaded])
+    return found._replace(z=z, loaded=loaded)
 
 
 def _without_bounds(problem: DenseLCP) -> tuple[np.ndarray, np.ndarray]:

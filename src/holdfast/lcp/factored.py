@@ -28,7 +28,7 @@ import numpy as np
 
 from holdfast.errors import InfeasibleError, InputError, SolveError, UncertifiedError
 from holdfast.lcp import _checks, _solve
-from holdfast.lcp.options import DEFAULT, Options
+from holdfast.lcp.options import Options, checked
 from holdfast.lcp.result import LCPResult
 from holdfast.lcp.rows import BlockRows, split_rows
 from holdfast.lcp.status import Status
@@ -112,10 +112,7 @@ def solve_factored(
         InfeasibleError: rows contradict each other; carries the Farkas certificate.
         SolveError: no certified answer was found; carries the problem.
     """
-    if options is None:
-        options = DEFAULT
-    elif not isinstance(options, Options):
-        raise InputError("options", f"is {type(options).__name__}; expected holdfast.lcp.Options")
+    options = checked(options)
     v_ = _checks.as_vector("v", v)
     m = v_.shape[0]
     M_ = _blocks(M, m)

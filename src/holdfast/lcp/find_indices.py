@@ -32,6 +32,7 @@ from holdfast.lcp.options import DEFAULT
 # A rejected pivot this close to the threshold is a near miss: not rounding of a dependent row,
 # which is decades smaller, but geometry that a slightly stricter threshold would have kept.
 _NEAR_MISS = 100.0
+_NEAR_HIT = 10.0  # a kept pivot this close above the threshold might as well have been rejected
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,12 +83,14 @@ class Indices:
     def ambiguous(self) -> bool:
         """Whether a slightly different threshold gives another rank, and perhaps another motion.
 
-        Either the kept and rejected pivots are closer than `ambiguity`, or a rejected pivot lies
-        within two decades of the threshold: a cube whose four contact heights differ by 1e-8
-        keeps 39 % of its energy at a threshold of 1e-7 and none at 1e-9.
+        Either the kept and rejected pivots are closer than `ambiguity`, or a kept pivot lies within
+        one decade, or a rejected one within two decades of the threshold: a cube whose four
+        contact heights differ by 1e-8 keeps 39 % of its energy at a threshold of 1e-7 and none
+        at 1e-9.
         """
         near_miss = self.largest_rejected * _NEAR_MISS > self.rank_tol
-        return self.gap < self.ambiguity or near_miss
+        near_hit = self.smallest_kept < _NEAR_HIT * self.rank_tol
+        return self.gap < self.ambiguity or near_miss or near_hit
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.J_rows, self.S_rows, self.T_rows))

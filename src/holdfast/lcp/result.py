@@ -73,6 +73,7 @@ class LCPResult:
         regularization: float = 0.0,
         fallback: str | None = None,
     ) -> None:
+        data.flags.writeable = False
         self._data = data
         self._n = n
         self._m = m

@@ -6,9 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import lcp
 from holdfast.errors import InputError
 from holdfast.lcp import _checks
 from holdfast.problem import ContactProblem
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse what is not a contact problem."""
+    if not isinstance(problem, ContactProblem):
+        raise InputError("problem", f"is {type(problem).__name__}; expected a ContactProblem")
+
+
+def check_options(options: Any) -> None:
+    """Refuse what is neither None nor a set of options."""
+    if options is not None and not isinstance(options, lcp.Options):
+        raise InputError("options", f"is {options!r}; expected holdfast.lcp.Options or None")
 
 
 def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:

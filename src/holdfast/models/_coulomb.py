@@ -50,7 +50,7 @@ class CoulombSolution(ContactSolution):
         """Sigma, see `ContactSolution.scale`; dry friction of joints counts, too."""
         p = self.problem
         dry = p.solve(p.D.T @ self.dry) if len(p.D) else np.zeros(p.m)
-        brake = float(np.linalg.norm(p.cholesky.T @ dry))
+        brake = p.factor.size(dry)
         return max(brake, super().scale)
 
     @property
@@ -80,7 +80,7 @@ class CoulombSolution(ContactSolution):
         motion u it is ``f_t . u = -limit max_k D_k . u``. Relative to the larger of sigma and the
         limit, times the scale of u.
         """
-        before = float(np.linalg.norm(self.problem.cholesky.T @ self.problem.v))
+        before = self.problem.factor.size(self.problem.v)
         scale = np.where(self.was_sliding, before, self.scale) * self._force_scale
         motion = np.where(self.was_sliding[:, None], self._before, self.sliding)
         speed = np.linalg.norm(motion, axis=1)

@@ -12,14 +12,17 @@ the two agree:
 4. else release the contacts that are not pressed, take back released ones that are pressed and
    slide, and solve again.
 
-When the same set comes back, or after a bounded number of rounds, the search begins anew with
-every contact held. If it fails again, there is no consistent set this way: the paper's answer is
-kept and marked `consistent=False`.
+When a set comes back that was tried before, after a bounded number of rounds, or where a set is
+infeasible, the search begins anew: with every contact held, then with none, then, if there are few
+contacts, with each single one, in an order that does not depend on how they are listed: those
+first that slide fastest when nothing is held. If all of these fail, the paper's answer is kept and
+marked `consistent=False`. That is no proof that there is no consistent set: not all sets are tried,
+as their number grows like 2^n, and there may be one that no start leads to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +34,7 @@ from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
 SLIDING = 1e-9  # relative speed of sliding, or of separation, that counts as such
+FEW = 6  # different contacts up to which the search begins with each single one, too
 
 Solve = Callable[[np.ndarray], ContactSolution]
 
@@ -55,14 +59,38 @@ def grip_loaded(problem: ContactProblem, solve: Solve, wants_stick: np.ndarray) 
         return sum(solution.pivots for solution in solved.values())
 
     leaving = _leaving(problem, once, wants_stick)
-    starts = [wants_stick & ~leaving, wants_stick] if leaving.any() else [wants_stick]
-    for held in starts:
-        found = _search(once, wants_stick, held)
-        if found is not None:
-            rounds = found.rounds + int((held != wants_stick).any())
-            return replace(found, rounds=rounds, pivots=pivots())
+    seen: set[bytes] = set()
+    try:
+        for held in _starts(problem, once, wants_stick, leaving):
+            found = _search(once, wants_stick, held, seen)
+            if found is not None:
+                rounds = found.rounds + int((held != wants_stick).any())
+                return replace(found, rounds=rounds, pivots=pivots())
+    except InfeasibleError:  # with nothing held, so with all held, too, but perhaps for rounding
+        if wants_stick.tobytes() not in solved:
+            raise
     paper = once(wants_stick)
     return replace(paper, consistent=False, rounds=len(solved), pivots=pivots())
+
+
+def _starts(
+    problem: ContactProblem, solve: Solve, wants_stick: np.ndarray, leaving: np.ndarray
+) -> Iterator[np.ndarray]:
+    """Sets of held contacts to begin with, likely ones first."""
+    p, none = problem, np.zeros_like(wants_stick)
+    yield wants_stick & ~leaving
+    yield wants_stick
+    yield none
+    contacts = np.flatnonzero(wants_stick)
+    columns = np.column_stack([rows for rows in (p.N, p.S, p.T, p.c_N) if len(rows)])
+    contacts = contacts[np.unique(columns[contacts], axis=0, return_index=True)[1]]
+    if len(contacts) <= FEW:
+        free = solve(none)  # speed over length, whichever way the tangents are turned
+        lengths = [p.lengths[name] for name in "ST" if len(getattr(p, name))]
+        length = np.linalg.norm(lengths, axis=0) if lengths else np.ones(p.n)
+        speed = (np.linalg.norm(free.sliding, axis=1) / length)[contacts]
+        for contact in contacts[np.argsort(-speed, kind="stable")]:
+            yield np.arange(p.n) == contact
 
 
 def _leaving(problem: ContactProblem, solve: Solve, wants_stick: np.ndarray) -> np.ndarray:
@@ -80,15 +108,23 @@ def _leaving(problem: ContactProblem, solve: Solve, wants_stick: np.ndarray) -> 
     return wants_stick & (speed > SLIDING)
 
 
-def _search(solve: Solve, wants_stick: np.ndarray, held: np.ndarray) -> ContactSolution | None:
-    """Release contacts and take them back, from a set that is held; None if that does not end."""
-    try:
-        solution = solve(held)
-    except InfeasibleError:  # perhaps not where contacts may slide
-        held = np.zeros_like(wants_stick)
-        solution = solve(held)
-    seen = {held.tobytes()}
+def _search(
+    solve: Solve, wants_stick: np.ndarray, held: np.ndarray, seen: set[bytes]
+) -> ContactSolution | None:
+    """Release contacts and take them back, from a set that is held.
+
+    None if that leads to a set that was seen before, or that is infeasible, or does not end.
+    """
     for rounds in range(2 * len(held) + 1):
+        if held.tobytes() in seen:
+            return None
+        seen.add(held.tobytes())
+        try:
+            solution = solve(held)
+        except InfeasibleError:  # perhaps not where contacts may slide
+            if not held.any():
+                raise
+            return None
         spread = spread_forces(solution)
         take = wants_stick & ~held & spread.pressed & (_sliding(solution) > SLIDING)
         if spread.tied and not take.any():
@@ -98,10 +134,6 @@ def _search(solve: Solve, wants_stick: np.ndarray, held: np.ndarray) -> ContactS
             )  # fmt: skip
             return _let_go(solution, held & spread.pressed)
         held = take | (held if spread.tied else held & spread.pressed)
-        if held.tobytes() in seen:
-            return None
-        seen.add(held.tobytes())
-        solution = solve(held)
     return None
 
 

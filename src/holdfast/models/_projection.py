@@ -10,23 +10,26 @@ one complementarity solver, and sorts the forces out again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from holdfast import lcp
-from holdfast.errors import InputError
+from holdfast.errors import InfeasibleError, InputError, SolveError
 from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
 from holdfast.lcp.find_indices import Indices, check_rank_tol
-
-RANK_TOL = 1e-6  # see `holdfast.find_indices`
-ZERO_ROW = lcp.Options().zero_row
-SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
-INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
+from holdfast.lcp.inertia import InertiaFactor
+from holdfast.models._reduction import RANK_TOL, Elimination, check_targets
+from holdfast.solution import ContactSolution
 
 _NONE = np.empty(0)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
+
+Parts: TypeAlias = tuple[
+    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray
+]  # of J, S, T, R, A and D
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +87,41 @@ def project(
     rank_tol: float = RANK_TOL,
     warm_start: Any = None,
 ) -> Projection:
-    """Project the free motion x0 on what the rows allow, in the metric of M."""
+    """Project the free motion x0 on what the rows allow, in the metric of M.
+
+    Raises:
+        InfeasibleError: with one weight per row in `certificate`, in the order of `by_part`.
+    """
     check_rank_tol(rank_tol)
+    warm = warm_rows(warm_start, len(rows.A))
+    pivot = partial(_project_pivoting, M, x0, rows, options or lcp.Options(), rank_tol, warm)
     if solver == "ppm":
-        return _project_pivoting(M, x0, rows, options or lcp.Options(), rank_tol, warm_start)
+        return pivot()
     if solver not in ("lemke", "qp"):
         raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
+    try:
+        return _project_dense(M, x0, rows, solver, options, rank_tol)
+    except InfeasibleError:  # it knows nothing of the equality rows; pivoting has the whole proof
+        return pivot()
+    except SolveError as failure:  # a ray, or endless pivots: perhaps since there is no answer
+        try:
+            pivot()
+        except InfeasibleError:
+            raise
+        except SolveError:
+            pass
+        raise failure
+
+
+def _project_dense(
+    M: np.ndarray,
+    x0: np.ndarray,
+    rows: Rows,
+    solver: str,
+    options: lcp.Options | None,
+    rank_tol: float,
+) -> Projection:
+    """The same with the equality rows cut down and eliminated first."""
     indices = lcp.find_indices(M, rows.J, rows.S, rows.T, rank_tol=rank_tol)
     kept = _kept(rows, indices)
     extra = _independent_extra(M, kept, rows.R, rank_tol)
@@ -103,7 +135,7 @@ def project(
     for force, which in zip(forces, (*indices, extra), strict=True):
         force[which] = z[start : start + len(which)]
         start += len(which)
-    check_targets(M, rows, indices, motion, x0)
+    check_targets(M, rows.J, rows.c_J, indices.J_rows, motion, x0)
     return Projection(
         motion, f_J, f_S, f_T, f_R, z[g : g + a], z[g + a :], pivots, indices, G, rows, residuals
     )
@@ -115,7 +147,7 @@ def _project_pivoting(
     rows: Rows,
     options: lcp.Options,
     rank_tol: float,
-    warm_start: Any,
+    warm: np.ndarray,
 ) -> Projection:
     """The same in one go: the solver cuts the equality rows down as it loads them.
 
@@ -137,9 +169,8 @@ def _project_pivoting(
     hi[g + a :] = rows.D_bound
     blocks = np.array(M if M.ndim == 3 else M[None])
     arrays = Arrays(values, _NO_BLOCKS, blocks, np.array(x0), b, lo, hi)
-    warm = _NO_ROWS if warm_start is None else np.asarray(warm_start, dtype=np.int64) + g
     answer = solve_arrays(
-        arrays, warm, options, lambda: FactoredLCP(values, M, x0, b, lo, hi), rank_tol
+        arrays, warm + g, options, lambda: FactoredLCP(values, M, x0, b, lo, hi), rank_tol
     )
     z, loaded = answer.z, np.sort(answer.loaded)
     kept = loaded[: np.searchsorted(loaded, g)]
@@ -152,13 +183,19 @@ def _project_pivoting(
         *answer.equality_pivots,
         rank_tol,
     )
-    check_targets(M, rows, indices, answer.motion, x0)
-    along = z[j : j + t]
+    check_targets(M, rows.J, rows.c_J, indices.J_rows, answer.motion, x0)
     return Projection(
-        answer.motion, z[:j], along[::step], along[1::step] if step == 2 else along[:0],
-        z[j + t : g], z[g : g + a], z[g + a :], answer.pivots, indices, values[kept], rows,
+        answer.motion, *by_part(z, rows), answer.pivots, indices, values[kept], rows,
         answer.residuals,
     )  # fmt: skip
+
+
+def by_part(z: np.ndarray, rows: Rows) -> Parts:
+    """Entries of J, S, T, R, A and D, out of one vector in the order of `_project_pivoting`."""
+    ends = np.cumsum([len(rows.J), len(rows.S) + len(rows.T), len(rows.R), len(rows.A)])
+    J, along, R, A, D = np.split(z, ends)
+    S, T = (along[::2], along[1::2]) if len(rows.T) else (along, along[:0])
+    return J, S, T, R, A, D
 
 
 def _interleaved(S: np.ndarray, T: np.ndarray) -> np.ndarray:
@@ -193,58 +230,32 @@ def _solve_dense(
     solver: str,
     options: lcp.Options | None,
 ) -> tuple[np.ndarray, np.ndarray, int, lcp.Residuals]:
-    """The LCP of the unilateral rows alone, as the paper has it, solved dense.
-
-    The equality rows leave ``x = x1 + P A' f`` where ``P = L^-T (I - Q Q') L^-1``, Q an orthonormal
-    basis of the whitened rows G, and x1 is x0 moved to ``G x1 = c_G``. The paper's
-    ``K = G M^-1 G'`` would square the condition of G.
-    """
-    from scipy.linalg import solve_triangular
-
-    L = np.linalg.cholesky(M) if len(x0) else np.zeros((0, 0))
-    Gw = solve_triangular(L, G.T, lower=True) if len(x0) else G.T  # whitened rows, as columns
-    Bw = solve_triangular(L, np.vstack([rows.A, rows.D]).T, lower=True)
-    Q, R = np.linalg.qr(Gw)
-    target = solve_triangular(R, c_G, trans=1) if len(G) else c_G
-    y0 = L.T @ x0
-    y1 = y0 - Q @ (Q.T @ y0) + Q @ target
-    Pw = Bw - Q @ (Q.T @ Bw)
-    e = Bw.T @ y1 - np.concatenate([rows.c_A, np.zeros(len(rows.D))])
-    # What elimination leaves of a row in the span of G is rounding, and so is its motion.
-    length = np.linalg.norm(Bw, axis=0)
-    spanned = np.linalg.norm(Pw, axis=0) <= SPANNED * length
-    Pw[:, spanned] = 0.0
-    e[spanned & (np.abs(e) <= SPANNED * length * max(map(np.linalg.norm, (y0, y1))))] = 0.0
-    F = Pw.T @ Pw
+    """The LCP of the unilateral rows alone, as the paper has it, solved dense."""
+    reduction = Elimination(InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), x0, G, c_G)
+    targets = np.concatenate([rows.c_A, np.zeros(len(rows.D))])
+    columns, left, e = reduction.rows(np.vstack([rows.A, rows.D]), targets)
     lo = hi = None
     if len(rows.D):
         lo = np.concatenate([np.zeros(len(rows.A)), -rows.D_bound])
         hi = np.concatenate([np.full(len(rows.A), np.inf), rows.D_bound])
-    answer = lcp.solve(F, e, solver, options, lo=lo, hi=hi)
-    y = y1 + Pw @ answer.z
-    missing = target - Q.T @ (y0 + Bw @ answer.z)
-    f_G = solve_triangular(R, missing) if len(G) else np.zeros(0)
-    motion = solve_triangular(L.T, y, lower=False)
-    return np.concatenate([f_G, answer.z]), motion, answer.pivots, answer.residuals
+    answer = lcp.solve(left.T @ left, e, solver, options, lo=lo, hi=hi)
+    effect = columns @ answer.z
+    forces = np.concatenate([reduction.forces(effect), answer.z])
+    return forces, reduction.motion(effect), answer.pivots, answer.residuals
 
 
-def check_targets(
-    M: np.ndarray, rows: Rows, indices: Indices, motion: np.ndarray, x0: np.ndarray
-) -> None:
-    """Redundant bilateral rows must agree with the others."""
-    if len(rows.J) == len(indices.J_rows):
-        return
-    miss = np.abs(rows.J @ motion - rows.c_J)
-    diagonal = np.diagonal(M, axis1=-2, axis2=-1).ravel()
-    speed = max(np.linalg.norm(np.sqrt(diagonal) * x) for x in (motion, x0))
-    length = np.linalg.norm(rows.J / np.sqrt(diagonal), axis=1)
-    size = length * speed + np.abs(rows.c_J).max(initial=0.0)
-    real = (length > ZERO_ROW * length.max()) | (rows.c_J != 0.0)  # not left over by cancellation
-    bad = np.flatnonzero(real & (miss > INCONSISTENT * size))
-    if bad.size:
-        i = int(bad[0])
+def warm_rows(warm_start: Any, count: int) -> np.ndarray:
+    """Row numbers of a warm start, those from 0 to count - 1."""
+    if warm_start is None:
+        return _NO_ROWS
+    given = warm_start.loaded if isinstance(warm_start, ContactSolution) else warm_start
+    try:
+        rows = np.asarray(given)
+    except ValueError as error:
+        raise InputError("warm_start", f"is not an array of row numbers ({error})") from error
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise InputError(
-            "J",
-            f"row {i} contradicts the rows before it: it depends on them, but they give "
-            f"{rows.J[i] @ motion:.6g} where its target c_J is {rows.c_J[i]:.6g}",
-        )
+            "warm_start", f"has dtype {rows.dtype} and shape {rows.shape}; expected the numbers "
+            "of contacts (and, from n on, of rows of U), or an earlier solution"
+        )  # fmt: skip
+    return rows[(rows >= 0) & (rows < count)].astype(np.int64)

@@ -1,14 +1,14 @@
-"""Bilateral rows eliminated: what is left for contacts to move.
+"""Equality rows eliminated: what is left for contacts to move.
 
-With ``M = L L'`` and whitened motion ``y = L' x``, the bilateral rows J become ``Jw = J L^-T``. An
-independent subset of them (Find-Indices) has a factorisation ``Jw' = Q R`` with orthonormal Q, and
-forces z along further rows B leave
+With ``M = L L'`` and whitened motion ``y = L' x``, independent equality rows G become
+``Gw = G L^-T``. They have a factorisation ``Gw' = Q R`` with orthonormal Q, and forces z along
+further rows B leave
 
     x = x1 + P B' z,   P = L^-T (I - Q Q') L^-1
 
-where x1 is the free motion x0 moved to ``J x1 = c_J``. This is the reduction of the mixed
+where x1 is the free motion x0 moved to ``G x1 = c_G``. This is the reduction of the mixed
 complementarity problem in the paper, with the square root of P instead of P: nothing is squared
-before the LCP matrix itself.
+before the LCP matrix itself, where the paper's ``K = G M^-1 G'`` squares the condition of G.
 """
 
 from __future__ import annotations
@@ -18,55 +18,65 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._projection import RANK_TOL, SPANNED, Rows, check_targets
+from holdfast.errors import InputError
+from holdfast.lcp.inertia import InertiaFactor
 from holdfast.problem import ContactProblem
+
+RANK_TOL = 1e-6  # see `holdfast.find_indices`
+ZERO_ROW = lcp.Options().zero_row
+SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
+INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
 
 
 class Reduced(NamedTuple):
-    """Rows as the bilateral rows leave them."""
+    """Rows as the equality rows leave them."""
 
     columns: np.ndarray  # (m, k) L^-1 B', for the effect of forces along the rows
-    left: np.ndarray  # (m, k) their part outside the span of the bilateral rows
+    left: np.ndarray  # (m, k) their part outside the span of the equality rows
     speeds: np.ndarray  # (k,) B x1 - c
 
 
-class Reduction:
-    """Contact forces to motion, with the bilateral rows of a problem eliminated.
+class Elimination:
+    """Forces to motion, with independent equality rows eliminated.
+
+    Args:
+        factor: of the inertia.
+        L: the same, dense.
+        x0: (m,) free motion.
+        G: (g, m) equality rows.
+        c_G: (g,) their targets.
 
     Attributes:
-        problem: whose inertia and bilateral rows these are.
-        indices: the kept rows of J.
-        y1: (m,) whitened motion without contact forces, on the bilateral rows.
+        y1: (m,) whitened motion without further forces, on the equality rows.
     """
 
-    def __init__(self, problem: ContactProblem, x0: np.ndarray, c_J: np.ndarray) -> None:
-        from scipy.linalg import solve_triangular
-
-        p = self.problem = problem
-        self.x0, self.c_J = x0, c_J
-        self.indices = lcp.find_indices(p.M, p.J, rank_tol=RANK_TOL)
-        kept = self.indices.J_rows
-        self.Q, self.R = np.linalg.qr(self.whitened(p.J[kept]))
-        self.y0 = p.cholesky.T @ x0
-        self.target = solve_triangular(self.R, c_J[kept], trans=1) if len(kept) else c_J[kept]
+    def __init__(
+        self,
+        factor: InertiaFactor,
+        L: np.ndarray,
+        x0: np.ndarray,
+        G: np.ndarray,
+        c_G: np.ndarray,
+    ) -> None:
+        self.x0, self._factor = x0, factor
+        self._inverse = factor.whiten(np.eye(len(x0)))  # L^-T
+        self.Q, self.R = np.linalg.qr(self.whitened(G))
+        self.y0 = L.T @ x0
+        self.target = np.linalg.solve(self.R.T, c_G)
         self.y1 = self.y0 + self.Q @ (self.target - self.Q.T @ self.y0)
 
     def whitened(self, rows: np.ndarray) -> np.ndarray:
         """(m, k) rows in the metric of M^-1, as columns: ``L^-1 B'``."""
-        from scipy.linalg import solve_triangular
-
-        if rows.size == 0:
-            return rows.T
-        return solve_triangular(self.problem.cholesky, rows.T, lower=True)
+        return self._factor.whiten(rows).T
 
     def eliminate(self, columns: np.ndarray) -> np.ndarray:
-        """The part of whitened columns that the bilateral rows leave."""
+        """The part of whitened columns that the equality rows leave."""
         return columns - self.Q @ (self.Q.T @ columns)
 
     def rows(self, B: np.ndarray, c: np.ndarray | float = 0.0) -> Reduced:
-        """Rows B with the bilateral rows eliminated, and ``B x1 - c``.
+        """Rows B with the equality rows eliminated, and ``B x1 - c``.
 
-        What is left of a row in the span of the bilateral ones is rounding, and so is its motion:
+        What is left of a row in the span of the equality rows is rounding, and so is its motion:
         both are set to zero.
         """
         columns = self.whitened(B)
@@ -80,30 +90,69 @@ class Reduction:
         return Reduced(columns, left, speeds)
 
     def motion(self, effect: np.ndarray) -> np.ndarray:
+        """(m,) motion for the whitened effect ``L^-1 B' z`` of the forces."""
+        return self._inverse @ (self.y1 + self.eliminate(effect))
+
+    def forces(self, effect: np.ndarray) -> np.ndarray:
+        """(g,) forces of the equality rows."""
+        return np.linalg.solve(self.R, self.target - self.Q.T @ (self.y0 + effect))
+
+
+class Reduction(Elimination):
+    """Contact forces to motion, with the bilateral rows of a problem eliminated.
+
+    Attributes:
+        problem: whose inertia and bilateral rows these are.
+        indices: the kept rows of J.
+    """
+
+    def __init__(self, problem: ContactProblem, x0: np.ndarray, c_J: np.ndarray) -> None:
+        p = self.problem = problem
+        self.indices = lcp.find_indices(p.M, p.J, rank_tol=RANK_TOL)
+        kept = self.indices.J_rows
+        super().__init__(p.factor, p.cholesky, x0, p.J[kept], c_J[kept])
+        self.c_J = c_J
+
+    def motion(self, effect: np.ndarray) -> np.ndarray:
         """(m,) motion for the whitened effect ``L^-1 B' z`` of the contact forces.
 
         Raises:
             InputError: a redundant bilateral row contradicts the rows that it depends on.
         """
-        from scipy.linalg import solve_triangular
-
+        motion = super().motion(effect)
         p = self.problem
-        if p.m == 0:
-            return np.zeros(0)
-        y = self.y1 + self.eliminate(effect)
-        motion = solve_triangular(p.cholesky.T, y, lower=False)
-        none, nothing = np.zeros((0, p.m)), np.zeros(0)
-        rows = Rows(p.J, none, none, none, self.c_J, none, nothing, none, nothing)
-        check_targets(p.M, rows, self.indices, motion, self.x0)
+        check_targets(p.M, p.J, self.c_J, self.indices.J_rows, motion, self.x0)
         return motion
 
     def bilateral(self, effect: np.ndarray) -> np.ndarray:
         """(j,) forces of the bilateral rows; zero at rows found redundant."""
-        from scipy.linalg import solve_triangular
-
         forces = np.zeros(self.problem.j)
-        kept = self.indices.J_rows
-        if len(kept):
-            missing = self.target - self.Q.T @ (self.y0 + effect)
-            forces[kept] = solve_triangular(self.R, missing)
+        forces[self.indices.J_rows] = self.forces(effect)
         return forces
+
+
+def check_targets(
+    M: np.ndarray,
+    J: np.ndarray,
+    c_J: np.ndarray,
+    kept: np.ndarray,
+    motion: np.ndarray,
+    x0: np.ndarray,
+) -> None:
+    """Redundant bilateral rows must agree with the ones that were kept."""
+    if len(J) == len(kept):
+        return
+    miss = np.abs(J @ motion - c_J)
+    diagonal = np.diagonal(M, axis1=-2, axis2=-1).ravel()
+    speed = max(np.linalg.norm(np.sqrt(diagonal) * x) for x in (motion, x0))
+    length = np.linalg.norm(J / np.sqrt(diagonal), axis=1)
+    size = length * speed + np.abs(c_J).max(initial=0.0)
+    real = (length > ZERO_ROW * length.max()) | (c_J != 0.0)  # not left over by cancellation
+    bad = np.flatnonzero(real & (miss > INCONSISTENT * size))
+    if bad.size:
+        i = int(bad[0])
+        raise InputError(
+            "J",
+            f"row {i} contradicts the rows before it: it depends on them, but they give "
+            f"{J[i] @ motion:.6g} where its target c_J is {c_J[i]:.6g}",
+        )

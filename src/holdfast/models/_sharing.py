@@ -1,8 +1,8 @@
 """Kernels that share forces out: least squares over rows that may depend on each other.
 
 Forces ``f = W A mu`` with ``A' f = q`` have that effect at the least cost ``f' W^-1 f``. With the
-columns of ``W^1/2 A`` as ``Q R`` they are ``f = W^1/2 Q y`` where ``R' y = q``: columns that depend
-on those before them are passed over, what they lack q lacks, too.
+columns of ``W^1/2 A`` as ``Q R`` they are ``f = W^1/2 Q y`` where ``R' y = q``. The column with the
+longest remainder comes first; where the rest is rounding, what the columns lack q lacks, too.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -14,53 +14,77 @@ import numpy as np
 
 from holdfast.lcp import _factor as factor
 from holdfast.lcp._kernel import entry, fast_kernel, kernel
+from holdfast.lcp._pivoting import norm
 
 EXACT = 1e-9  # relative error of the net effect
 PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
 RANK = 1e-14
-DEPENDENT = 1e-9  # part of a row outside the span of others that is rounding, relative to it
+DEPENDENT = 1e-9  # what is left of rows outside the span of others that is rounding, relatively
 MAX_STEPS = 30
 
 SHARED, UNTIED, FAILED = 0, 1, 2  # what the kernels return
 
 
 @fast_kernel
-def _length(y: np.ndarray) -> float:
-    t = 0.0
-    for j in range(y.shape[0]):
-        t += y[j] * y[j]
-    return np.sqrt(t)
+def _basis(
+    A_inout: np.ndarray,
+    floor: float,
+    F_work: np.ndarray,
+    Q_out: np.ndarray,
+    R_out: np.ndarray,
+    which_out: np.ndarray,
+) -> int:
+    """Fill Q_out and R_out with factors of the most independent rows of A; return how many.
+
+    The longest remainder comes next, until none is longer than `floor`. A_inout is used up.
+    """
+    count, m = A_inout.shape
+    k = 0
+    while k < min(count, m):
+        best, longest2 = -1, floor * floor
+        for i in range(count):
+            t = 0.0
+            for j in range(m):
+                t += A_inout[i, j] * A_inout[i, j]
+            if t > longest2:
+                best, longest2 = i, t
+        if best < 0:
+            break
+        for l in range(k):  # once more, for what rounding left
+            t = 0.0
+            for j in range(m):
+                t += Q_out[l, j] * A_inout[best, j]
+            F_work[best, l] += t
+            for j in range(m):
+                A_inout[best, j] -= t * Q_out[l, j]
+        length = norm(A_inout[best])
+        for j in range(m):
+            Q_out[k, j] = A_inout[best, j] / length
+        for i in range(count):
+            t = 0.0
+            for j in range(m):
+                t += Q_out[k, j] * A_inout[i, j]
+            F_work[i, k] = t
+            for j in range(m):
+                A_inout[i, j] -= t * Q_out[k, j]
+        for j in range(m):
+            A_inout[best, j] = 0.0
+        which_out[k] = best
+        k += 1
+    for a in range(k):
+        for l in range(a + 1):
+            R_out[a, l] = F_work[which_out[a], l]
+    return k
 
 
 @kernel
-def _basis(
-    rows: np.ndarray,
-    floor: float,
-    Q: np.ndarray,
-    R: np.ndarray,
-    which_out: np.ndarray,
-    work: np.ndarray,
-) -> int:
-    """Fill Q and R with factors of the rows that are independent; return how many.
-
-    What is left of a row outside the span of those before it must be longer than `floor`.
-    """
-    k = 0
-    m = rows.shape[1]
-    for i in range(rows.shape[0]):
-        d = _length(rows[i])
-        if d <= floor or k == m:
-            continue
-        for j in range(m):
-            work[0, j] = rows[i, j] / d
-        rho = np.sqrt(factor.project(Q, k, work[0], work[1], work[2]))
-        if rho > DEPENDENT and rho * d > floor:
-            factor.append(work[0], work[2], rho, Q, R, k)
-            for l in range(k + 1):
-                R[k, l] *= d
-            which_out[k] = i
-            k += 1
-    return k
+def _normalise(rows_inout: np.ndarray, length_out: np.ndarray) -> None:
+    """Scale rows to length 1; rows of zeros stay."""
+    for i in range(rows_inout.shape[0]):
+        length_out[i] = norm(rows_inout[i])
+        scale = 1.0 / length_out[i] if length_out[i] > 0.0 else 0.0
+        for j in range(rows_inout.shape[1]):
+            rows_inout[i, j] *= scale
 
 
 @fast_kernel
@@ -80,8 +104,7 @@ def _least(
     weight: np.ndarray,
     q: np.ndarray,
     columns_work: np.ndarray,
-    R_work: np.ndarray,
-    long_work: np.ndarray,
+    square_work: np.ndarray,
     vector_work: np.ndarray,
     which_work: np.ndarray,
     mu_out: np.ndarray,
@@ -89,7 +112,7 @@ def _least(
 ) -> float:
     """Fill f_out = W A mu_out with ``A' f = q`` at least cost; return how much of q is missed."""
     n, m = A.shape
-    C, Q, R, which = columns_work[0], columns_work[1], R_work, which_work
+    C, Q, R, which = columns_work[0], columns_work[1], square_work[2], which_work
     rest, y = vector_work[0], vector_work[1]
     for i in range(n):
         root = np.sqrt(weight[i])
@@ -98,8 +121,8 @@ def _least(
             C[j, i] = root * A[i, j]
     longest = 0.0
     for j in range(m):
-        longest = max(longest, _length(C[j]))
-    rank = _basis(C, DEPENDENT * longest, Q, R, which, long_work)
+        longest = max(longest, norm(C[j]))
+    rank = _basis(C, DEPENDENT * longest, square_work[3], Q, R, which)
     for j in range(m):
         mu_out[j] = 0.0
         rest[j] = q[j]
@@ -118,19 +141,19 @@ def _least(
         for i in range(n):
             for j in range(m):
                 rest[j] -= f_out[i] * A[i, j]
-    return _length(rest)
+    return norm(rest)
 
 
 @entry
 def share_normals(
     N: np.ndarray,
-    G: np.ndarray,
+    G_inout: np.ndarray,
     touching: np.ndarray,
     normal: np.ndarray,
     square_work: np.ndarray,
     vector_work: np.ndarray,
     columns_work: np.ndarray,
-    long_work: np.ndarray,
+    each_work: np.ndarray,
     E_work: np.ndarray,
     which_work: np.ndarray,
     f_out: np.ndarray,
@@ -142,11 +165,11 @@ def share_normals(
 
     Args:
         N: (n, m) whitened normals.
-        G: (k, m) whitened rows whose forces take over what they can.
+        G_inout: (k, m) whitened rows whose forces take over what they can, k <= m; used up.
         touching: (n,) contacts that may carry force.
         normal: (n,) known forces.
-        square_work, vector_work: (3, m, m), (5, m).
-        columns_work, long_work, E_work: (2, m, n), (5, n), (n, m).
+        square_work, vector_work: (4, m, m), (5, m).
+        columns_work, each_work, E_work: (2, m, n), (2, n), (n, m).
         which_work: (2, m) integers.
         f_out: (n,).
 
@@ -156,8 +179,9 @@ def share_normals(
     n, m = N.shape
     Q, E = square_work[0], E_work
     q, mu = vector_work[3], vector_work[4]
-    weight, f = long_work[3], long_work[4]
-    k = _basis(G, 0.0, Q, square_work[1], which_work[0], vector_work)
+    weight, f = each_work[0], each_work[1]
+    _normalise(G_inout, vector_work[0])
+    k = _basis(G_inout, DEPENDENT, square_work[3], Q, square_work[1], which_work[0])
     for j in range(m):
         q[j] = 0.0
     for i in range(n):
@@ -170,10 +194,9 @@ def share_normals(
             _outside(Q, k, E[i])  # twice is enough
             for j in range(m):
                 q[j] += normal[i] * E[i, j]
-    size = _length(q)
+    size = norm(q)
     for _ in range(MAX_STEPS):
-        missed = _least(E, weight, q, columns_work, square_work[1], long_work, vector_work,
-                        which_work[0], mu, f)  # fmt: skip
+        missed = _least(E, weight, q, columns_work, square_work, vector_work, which_work[0], mu, f)
         if missed > EXACT * size:
             return FAILED
         largest = 0.0
@@ -199,15 +222,16 @@ def share_normals(
 def share_tangents(
     rows: np.ndarray,
     contact: np.ndarray,
-    free: np.ndarray,
+    free_inout: np.ndarray,
     weight: np.ndarray,
     rest: np.ndarray,
     size: float,
     square_work: np.ndarray,
     vector_work: np.ndarray,
     columns_work: np.ndarray,
-    long_work: np.ndarray,
+    each_work: np.ndarray,
     A_work: np.ndarray,
+    free_work: np.ndarray,
     which_work: np.ndarray,
     t_out: np.ndarray,
     free_out: np.ndarray,
@@ -217,12 +241,13 @@ def share_tangents(
     Args:
         rows: (k, m) whitened tangents.
         contact: (k,) the contact of each.
-        free: (r, m) whitened rows whose force costs nothing.
+        free_inout: (r, m) whitened rows whose force costs nothing; used up.
         weight: (n,) how willingly each contact takes tangential force.
         rest: (m,) the effect to be made.
         size: of the whole effect, to which errors are compared.
-        square_work, vector_work: (3, m, m), (5, m).
-        columns_work, long_work, A_work: (2, m, k), (5, k), (k, m).
+        square_work, vector_work: (4, m, m), (5, m).
+        columns_work, each_work, A_work: (2, m, k), (2, k), (k, m).
+        free_work: (r, m).
         which_work: (2, m) integers.
         t_out: (k,).
         free_out: (r,) forces of the free rows.
@@ -232,8 +257,9 @@ def share_tangents(
     """
     k, m = rows.shape
     Q, R = square_work[0], square_work[1]
-    A, each, q, force = A_work, long_work[3], vector_work[3], vector_work[4]
-    known = _basis(free, 0.0, Q, R, which_work[0], vector_work)
+    A, each, q, force = A_work, each_work[0], vector_work[3], vector_work[4]
+    _normalise(free_inout, free_out)
+    known = _basis(free_inout, DEPENDENT, free_work, Q, R, which_work[0])
     for i in range(k):
         t_out[i] = 0.0
         each[i] = weight[contact[i]]
@@ -246,9 +272,9 @@ def share_tangents(
         q[j] = rest[j]
     _outside(Q, known, q)
     _outside(Q, known, q)
-    if _length(q) > EXACT * size:
-        missed = _least(A, each, q, columns_work, square_work[2], long_work,
-                        vector_work, which_work[1], vector_work[2], t_out)  # fmt: skip
+    if norm(q) > EXACT * size:
+        missed = _least(A, each, q, columns_work, square_work, vector_work, which_work[1],
+                        vector_work[2], t_out)  # fmt: skip
         if missed > EXACT * size:
             return UNTIED
     for j in range(m):
@@ -261,7 +287,9 @@ def share_tangents(
         for j in range(m):
             force[l] += Q[l, j] * q[j]
     factor.solve_upper_factor(R, known, force)
-    for i in range(free.shape[0]):
+    for l in range(known):
+        force[l] /= free_out[which_work[0, l]]
+    for i in range(free_inout.shape[0]):
         free_out[i] = 0.0
     for l in range(known):
         free_out[which_work[0, l]] = force[l]

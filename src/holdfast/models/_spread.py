@@ -51,7 +51,7 @@ def spread_forces(solution: ContactSolution) -> Spread:
         total = total + rows.T @ load
 
     work = Work(p.n, p.m)
-    normal = _normals(solution, N, p.whiten(solution.active[: solution.rank]), work)
+    normal = _normals(solution, N, p.factor.whiten(solution.active[: solution.rank]), work)
     pressed = normal > PRESSED * normal.max(initial=0.0)
     rest = total - N.T @ normal
     size = float(np.linalg.norm(total))
@@ -81,11 +81,11 @@ class Work:
 
     def __init__(self, n: int, m: int) -> None:
         self.n, self.m = n, m
-        self.square, self.vector = np.empty((3, m, m)), np.empty((5, m))
+        self.square, self.vector = np.empty((4, m, m)), np.empty((5, m))
         self.which = np.empty((2, m), dtype=np.int64)
 
     def _rows(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return np.empty((2, self.m, k)), np.empty((5, k)), np.empty((k, self.m))
+        return np.empty((2, self.m, k)), np.empty((2, k)), np.empty((k, self.m))
 
     def normals(
         self, N: np.ndarray, G: np.ndarray, touching: np.ndarray, normal: np.ndarray
@@ -110,7 +110,7 @@ class Work:
         t, others = np.empty(len(rows)), np.empty(len(free))
         status = share_tangents(
             rows, contact, free, weight, rest, size, self.square, self.vector,
-            *self._rows(len(rows)), self.which, t, others,
+            *self._rows(len(rows)), np.empty(free.shape), self.which, t, others,
         )  # fmt: skip
         return (t if status == SHARED else None), others
 

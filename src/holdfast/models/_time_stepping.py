@@ -11,7 +11,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, RayTerminationError, SolveError
 from holdfast.lcp.lemke import lemke
-from holdfast.models._choices import check_choice, coefficients
+from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
 from holdfast.models._coulomb import INSIDE, CoulombSolution
 from holdfast.models._pyramid import (
     PyramidLCP,
@@ -56,9 +56,11 @@ class TimeStepping(ContactModel):
         check_directions(self.directions)
         check_choice("solver", self.solver, ("lemke",))
         check_choice("tolerance", self.tolerance, ("tight", "paper"))
+        check_options(self.options)
 
     def build(self, problem: ContactProblem) -> PyramidLCP:
         """The complementarity problem, to look at or to hand to another solver."""
+        check_problem(problem)
         p = problem
         mu = coefficients("mu", self.mu, p)
         check_friction_rows(p, mu, type(self).__name__)

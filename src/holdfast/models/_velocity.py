@@ -18,7 +18,8 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
-from holdfast.models._projection import RANK_TOL, Projection, Rows, project
+from holdfast.models._projection import Projection, Rows, by_part, project
+from holdfast.models._reduction import RANK_TOL
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
@@ -63,7 +64,7 @@ def solve_velocity(
     )
     if solver != "ppm":
         M = p.inertia + (p.step * drag if drag.any() else 0.0)
-    with errors_about(problem):
+    with errors_about(problem, rows, sticking):
         answer = project(
             M, v_free, rows, solver=solver, options=options, rank_tol=rank_tol,
             warm_start=warm_start,
@@ -72,25 +73,40 @@ def solve_velocity(
 
 
 @contextmanager
-def errors_about(problem: ContactProblem) -> Iterator[None]:
+def errors_about(problem: ContactProblem, rows: Rows, sticking: np.ndarray) -> Iterator[None]:
     """Make errors of the solver speak of contacts, and carry the contact problem."""
     try:
         yield
     except InfeasibleError as error:
-        count = problem.n + len(problem.U)
-        end = len(error.certificate) - len(problem.D)
-        weights = error.certificate[end - count : end]
-        contacts = np.flatnonzero(weights)
+        J, S, T, R, A, _ = by_part(error.certificate, rows)
+        held = {"S": sticking, "T": sticking, "R": sticking[problem.R_contact]}
+        weights = {"J": J}
+        for (name, which), part in zip(held.items(), (S, T, R), strict=True):
+            weights[name] = np.zeros(len(getattr(problem, name)))
+            if len(part):
+                weights[name][which] = part
         raise InfeasibleError(
-            f"infeasible: no motion satisfies contacts {contacts.tolist()} at once (numbers from "
-            f"{problem.n} on are rows of U); see .certificate, their weights",
-            status=error.status,
-            problem=problem,
-            certificate=weights,
-        ) from error
+            _contradiction(problem, A, weights), status=error.status, problem=problem,
+            certificate=A, equality_weights=weights,
+        ) from error  # fmt: skip
     except SolveError as error:
         error.problem = problem
         raise
+
+
+def _contradiction(problem: ContactProblem, A: np.ndarray, weights: dict[str, np.ndarray]) -> str:
+    """Which rows contradict each other, in words."""
+    held = [np.flatnonzero(weights["S"]), np.flatnonzero(weights["T"])]
+    held.append(problem.R_contact[weights["R"] != 0.0])
+    contacts, joints, tangents = (
+        which.tolist() for which in (np.flatnonzero(A), np.flatnonzero(weights["J"]),
+                                     np.unique(np.concatenate(held)))
+    )  # fmt: skip
+    text = f"infeasible: no motion satisfies contacts {contacts}"
+    text += f", bilateral rows J {joints}" if joints else ""
+    text += f", no slip at contacts {tangents}" if tangents else ""
+    text += f" at once (numbers from {problem.n} on are rows of U); see .certificate, their weights"
+    return text + (", and .equality_weights" if joints or tangents else "")
 
 
 def drag_matrix(problem: ContactProblem, mu_v: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holdfast.errors import InputError
+from holdfast.models._choices import check_problem
 from holdfast.models._pyramid import PyramidLCP
 from holdfast.models._time_stepping import TimeStepping
 from holdfast.problem import ContactProblem
@@ -38,6 +39,7 @@ class AnitescuPotra(TimeStepping):
 
     def build(self, problem: ContactProblem) -> PyramidLCP:
         """The complementarity problem, to look at or to hand to another solver."""
+        check_problem(problem)
         for name, rows in (("c_N", "contact"), ("c_U", "unilateral row")):
             target = getattr(problem, name)
             bad = np.flatnonzero(target)

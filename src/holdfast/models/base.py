@@ -18,7 +18,8 @@ class ContactModel(ABC):
 
         Args:
             problem: what is known before the step.
-            warm_start: `ContactSolution.loaded` of an earlier, similar problem, or None.
+            warm_start: solution of an earlier, similar problem, or its `ContactSolution.loaded`:
+                numbers of contacts and, from n on, of rows of U. Others are passed over.
 
         Returns:
             Motion and forces, certified by the solver.

@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InconsistentConfigurationError, RayTerminationError
-from holdfast.models._choices import coefficients
+from holdfast.models._choices import check_options, check_problem, coefficients
 from holdfast.models._coulomb import CoulombSolution
 from holdfast.models._pyramid import (
     PyramidLCP,
@@ -79,9 +79,11 @@ class CoulombAcceleration(ContactModel):
 
     def __post_init__(self) -> None:
         check_directions(self.directions)
+        check_options(self.options)
 
     def sliding(self, problem: ContactProblem) -> Sliding:
         """Which contacts slide before the step, and where to."""
+        check_problem(problem)
         p = problem
         velocity, length = np.zeros((p.n, 2)), np.zeros(p.n)
         for k, rows in enumerate((p.S, p.T)):
@@ -89,7 +91,7 @@ class CoulombAcceleration(ContactModel):
                 velocity[:, k] = rows @ p.v
                 squares = rows * p.solve(rows.T).T
                 length = np.maximum(length, np.sqrt(squares.sum(axis=1)))
-        sizes = [np.linalg.norm(p.cholesky.T @ v) for v in (p.v, p.free_velocity - p.v)]
+        sizes = [p.factor.size(v) for v in (p.v, p.free_velocity - p.v)]
         speed = np.linalg.norm(velocity, axis=1)
         now = speed > self.sliding_speed * length * max(sizes)
         direction = velocity / np.where(now, speed, 1.0)[:, None]
@@ -97,6 +99,7 @@ class CoulombAcceleration(ContactModel):
 
     def build(self, problem: ContactProblem) -> PyramidLCP:
         """The complementarity problem, to look at or to hand to another solver."""
+        check_problem(problem)
         p = problem
         mu, mu_v = coefficients("mu", self.mu, p), coefficients("mu_v", self.mu_v, p)
         check_friction_rows(p, np.maximum(mu, mu_v), type(self).__name__)

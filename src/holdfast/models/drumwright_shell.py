@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import UncertifiedError
-from holdfast.models._choices import check_choice, coefficients
+from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
 from holdfast.models._coulomb import INSIDE, CoulombSolution, gauge
 from holdfast.models._dissipation import Answer, Program
 from holdfast.models._pyramid import check_directions, check_friction_rows
@@ -69,9 +69,11 @@ class DrumwrightShell(ContactModel):
         check_choice("cone", self.cone, ("linear", "true"))
         check_choice("solver", self.solver, ("lemke", "qp"))
         check_directions(self.directions)
+        check_options(self.options)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> CoulombSolution:
         """Solve one problem; see `ContactModel.solve`. `warm_start` serves the first solve."""
+        check_problem(problem)
         p = problem
         mu, extra = coefficients("mu", self.mu, p), self._viscous_limit(p)
         check_friction_rows(p, np.maximum(mu, extra), type(self).__name__)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._choices import check_choice
+from holdfast.models._choices import check_choice, check_options, check_problem
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem
@@ -29,9 +29,11 @@ class Frictionless(ContactModel):
 
     def __post_init__(self) -> None:
         check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
+        check_options(self.options)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
+        check_problem(problem)
         return solve_velocity(
             problem, np.zeros(problem.n, dtype=bool), np.zeros(problem.n), solver=self.solver,
             options=self.options, warm_start=warm_start,

@@ -8,6 +8,8 @@ from typing import Literal
 import numpy as np
 
 from holdfast.errors import InputError
+from holdfast.lcp import _checks
+from holdfast.models._choices import check_choice
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,15 @@ class Law:
     kind: Literal["stick", "viscous", "frictionless"]
     mu_v: float = 0.0
 
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, ("stick", "viscous", "frictionless"))
+        value = _checks.as_array("mu_v", self.mu_v)
+        if value.ndim or not (np.isfinite(value) and value >= 0.0):
+            raise InputError("mu_v", f"is {self.mu_v}; it must be finite and not negative")
+        if value > 0.0 and self.kind != "viscous":
+            raise InputError("mu_v", f"is {self.mu_v}, but a {self.kind} contact has no drag")
+        object.__setattr__(self, "mu_v", float(value))
+
 
 def stick() -> Law:
     """The contact does not slip."""
@@ -25,9 +36,7 @@ def stick() -> Law:
 
 def viscous(mu_v: float) -> Law:
     """The contact drags with mu_v [N s/m]."""
-    if not (np.isfinite(mu_v) and mu_v >= 0):
-        raise InputError("mu_v", f"is {mu_v}; it must be finite and not negative")
-    return Law("viscous", float(mu_v))
+    return Law("viscous", mu_v)
 
 
 def frictionless() -> Law:

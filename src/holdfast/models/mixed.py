@@ -10,9 +10,9 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
-from holdfast.models._choices import check_choice
+from holdfast.models._choices import check_choice, check_options, check_problem
 from holdfast.models._grip import grip_loaded
-from holdfast.models._projection import RANK_TOL
+from holdfast.models._reduction import RANK_TOL
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.models.laws import Law
@@ -41,6 +41,7 @@ class Mixed(ContactModel):
     def __post_init__(self) -> None:
         check_choice("grip", self.grip, ("loaded", "all"))
         check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
+        check_options(self.options)
         for i, law in enumerate([self.laws] if isinstance(self.laws, Law) else self.laws):
             if not isinstance(law, Law):
                 raise InputError(
@@ -49,6 +50,7 @@ class Mixed(ContactModel):
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
+        check_problem(problem)
         laws = [self.laws] * problem.n if isinstance(self.laws, Law) else list(self.laws)
         if len(laws) != problem.n:
             raise InputError("laws", f"has {len(laws)} entries but there are {problem.n} contacts")

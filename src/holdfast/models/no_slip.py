@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._choices import check_choice
+from holdfast.models._choices import check_choice, check_options, check_problem
 from holdfast.models._grip import grip_loaded
-from holdfast.models._projection import RANK_TOL
+from holdfast.models._reduction import RANK_TOL
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem
@@ -47,9 +47,11 @@ class NoSlip(ContactModel):
     def __post_init__(self) -> None:
         check_choice("grip", self.grip, ("loaded", "all"))
         check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
+        check_options(self.options)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
+        check_problem(problem)
         none = np.zeros(problem.n)
 
         def held(sticking: np.ndarray) -> ContactSolution:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._choices import check_choice, coefficients
-from holdfast.models._projection import RANK_TOL, Rows, project
+from holdfast.errors import InputError
+from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
+from holdfast.models._projection import Rows, project
+from holdfast.models._reduction import RANK_TOL
 from holdfast.models._velocity import drag_matrix, errors_about, solution_of, solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem
@@ -55,9 +57,11 @@ class Viscous(ContactModel):
     def __post_init__(self) -> None:
         check_choice("level", self.level, ("velocity", "acceleration"))
         check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
+        check_options(self.options)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
+        check_problem(problem)
         mu_v = coefficients("mu_v", self.mu_v, problem)
         if self.per_pair:
             mu_v = mu_v / contacts_of_pair(problem)
@@ -82,7 +86,8 @@ class Viscous(ContactModel):
             D=p.D, D_bound=bound,
         )  # fmt: skip
         M = p.M if self.solver == "ppm" else p.inertia
-        with errors_about(problem):
+        sticking = np.zeros(p.n, dtype=bool)
+        with errors_about(problem, rows, sticking):
             answer = project(
                 M, free, rows, solver=self.solver, options=self.options, rank_tol=RANK_TOL,
                 warm_start=warm_start,
@@ -91,10 +96,8 @@ class Viscous(ContactModel):
         for k, tangents in enumerate((p.S, p.T)):
             if len(tangents):
                 tangent[:, k] = -mu_v * (tangents @ p.v)
-        sticking = np.zeros(p.n, dtype=bool)
         solution = solution_of(p, answer, "acceleration", sticking, drag, tangent)
-        object.__setattr__(solution, "dry", solution.dry + dry)
-        return solution
+        return replace(solution, dry=solution.dry + dry)
 
 
 def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +117,7 @@ def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
 def contacts_of_pair(problem: ContactProblem) -> np.ndarray:
     """(n,) how many contacts the pair of bodies of each contact has."""
     if problem.bodies is None:
-        raise AttributeError("per_pair needs ContactProblem.bodies, the pair of each contact")
+        raise InputError("bodies", "is missing; per_pair needs the two bodies of each contact")
     pairs = np.sort(problem.bodies, axis=1)  # whichever body comes first
     _, which, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     return counts[which.ravel()]
