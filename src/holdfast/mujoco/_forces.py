@@ -144,7 +144,6 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
     for l in range(k):
         if wk.at[l] >= 0:
             wk.at[kept] = wk.at[l]
-            whiten(sc, wk, wk.at[l], wk.white[n + kept])
             kept += 1
     flat = wk.white.reshape(wk.white.size)
     largest = 0.0
@@ -157,10 +156,12 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
     while status != SHARED and wedged:  # the second time without
         wedged = drive_in(sc, n, wedge, wk, out)
         wedge = 0.0
+        for l in range(kept):
+            whiten(sc, wk, wk.at[l], wk.white[n + l])
         status = share_normals(
             flat[: n * m].reshape(n, m), flat[n * m : (n + kept) * m].reshape(kept, m),
             wk.masks[0, :n], wk.each[1, :n], wk.square, wk.vector, columns,
-            wk.long[: 5 * n].reshape(5, n), wk.E[: n * m].reshape(n, m), wk.pivots,
+            wk.long[: 2 * n].reshape(2, n), wk.E[: n * m].reshape(n, m), wk.pivots,
             wk.each[3, :n],
         )  # fmt: skip
     if status != SHARED:
@@ -201,8 +202,9 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
     status = share_tangents(
         flat[free * m : (free + t) * m].reshape(t, m), contact, flat[: free * m].reshape(free, m),
         wk.each[3, :n], rest, np.sqrt(dot(total, total)), wk.square, wk.vector,
-        wk.columns[: 2 * m * t].reshape(2, m, t), wk.long[: 5 * t].reshape(5, t),
-        wk.E[: t * m].reshape(t, m), wk.pivots, wk.bounds[:t], wk.bounds[t : t + free],
+        wk.columns[: 2 * m * t].reshape(2, m, t), wk.long[: 2 * t].reshape(2, t),
+        wk.E[: t * m].reshape(t, m), wk.values.reshape(wk.values.size)[: free * m].reshape(free, m),
+        wk.pivots, wk.bounds[:t], wk.bounds[t : t + free],
     )  # fmt: skip
     if status != SHARED:
         return status

@@ -108,10 +108,10 @@ def make_room(m: int, n: int, size: int, limits: int) -> Work:
         which=np.empty((1, n), dtype=np.int64),
         each=np.empty((5, n)),
         masks=np.zeros((7, n), dtype=bool),
-        square=np.empty((3, m, m)),
+        square=np.empty((4, m, m)),
         vector=np.empty((5, m)),
         columns=np.empty(4 * m * n),
-        long=np.empty(10 * n),
+        long=np.empty(4 * n),
         E=np.empty(2 * n * m),
         pivots=np.empty((2, m), dtype=np.int64),
     )
