@@ -169,7 +169,7 @@ def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     stepper.step(data, 3)
     before = state(model, data)
     for error in (RuntimeError("broken"), KeyboardInterrupt()):
-        for stage in ("publish", "correction", "gather"):
+        for stage in ("publish", "violations", "gather"):
 
             def fail(*_: object, error: BaseException = error) -> None:
                 raise error
@@ -446,3 +446,89 @@ def test_quadruped_scene_is_what_it_says() -> None:
     model = mujoco.MjModel.from_xml_string(scenes.quadruped())
     assert model.nv == 18 and model.nu == 12
     assert model.body_mass.sum() == pytest.approx(1.34)
+
+
+# --- the compiled path ---------------------------------------------------------------------------
+
+HELD = {
+    "grasp": scenes.row_of_boxes(2),
+    "quadruped": scenes.quadruped(),
+    "capsule": scenes.pinched_capsule(),
+    "weld": """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body name="a" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      <body name="b" pos=".3 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      </worldbody><equality><weld body1="a" body2="b"/></equality></mujoco>""",
+    "limit and loss": """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body pos="0 0 .5"><joint axis="0 1 0" range="-10 10" limited="true" frictionloss=".1"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/></body></worldbody></mujoco>""",
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_the_usual_path_finds_what_the_long_one_finds(name: str) -> None:
+    model = mujoco.MjModel.from_xml_string(HELD[name])
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    stepper = hf.Stepper(model, warn=False)
+    for _ in range(5):
+        stepper.step(data, 10)
+        usual = stepper._answer
+        assert usual is not None
+        long = stepper._solve_long(usual.rows)
+        size = np.abs(usual.rows.v_free).max() + 1e-6
+        assert np.abs(usual.velocity - long.velocity).max() < 1e-9 * size
+        assert usual.consistent and long.consistent
+        assert usual.impulse == pytest.approx(long.impulse, abs=1e-7 * np.abs(long.impulse).max())
+        assert usual.solution.is_exact()
+        assert usual.solution.rank == long.solution.rank
+
+
+@pytest.mark.parametrize("friction", ["1 .005 .0001", ".8 .00002 .00002"])
+def test_rows_are_the_same_in_both_cones(friction: str) -> None:
+    """Axes found between the edges of a pyramid are MuJoCo's own; narrow pyramids are refused."""
+    motions = []
+    for cone in ("pyramidal", "elliptic"):
+        xml = f"""<mujoco><option cone="{cone}"/>
+          <default><geom condim="6" friction="{friction}"/></default>
+          <worldbody><geom type="plane" size="1 1 1" euler="0 5 0"/>
+          <body pos="0 0 .12" euler="0 5 0"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+          </worldbody></mujoco>"""
+        model = mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(model)
+        stepper = hf.Stepper(model, warn=False)
+        stepper.step(data, 200)
+        force, total = np.zeros(6), np.zeros(3)
+        for i in range(data.ncon):
+            mujoco.mj_contactForce(model, data, i, force)
+            total += data.contact.frame[i].reshape(3, 3).T @ force[:3]
+        assert total == pytest.approx([0.0, 0.0, 9.81 * model.body_mass[1]], rel=1e-6)
+        motions.append(np.array(data.qpos))
+    assert motions[0] == pytest.approx(motions[1], abs=1e-9)
+
+
+def heap(boxes: int, seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    bodies = "".join(
+        f'<body pos="{rng.uniform(-0.1, 0.1)} {rng.uniform(-0.1, 0.1)} {0.1 + 0.13 * i}"'
+        f' euler="{rng.uniform(0, 90)} {rng.uniform(0, 90)} 0"><freejoint/>'
+        '<geom type="box" size=".06 .05 .04" mass=".5"/></body>'
+        for i in range(boxes)
+    )
+    return f"""<mujoco><option timestep="0.005"/><worldbody>
+      <geom type="plane" size="5 5 1"/>{bodies}</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_heap_comes_to_rest_by_the_usual_path(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = mujoco.MjModel.from_xml_string(heap(6, seed))
+    data = mujoco.MjData(model)
+    stepper = hf.Stepper(model, warn=False)
+    monkeypatch.setattr(stepper, "_solve_long", lambda _: pytest.fail("took the long way"))
+    stepper.step(data, 400)
+    assert np.abs(data.qvel).max() < 1e-6
+    assert stepper.solution is not None
+    assert stepper.solution.momentum_residual() < 1e-9
+    weight = 6 * 0.5 * 9.81
+    floor = [i for i, pair in enumerate(stepper.contacts.bodies) if "world" in pair]
+    assert stepper.contacts.force[floor].sum(axis=0) == pytest.approx([0, 0, weight], abs=1e-4)

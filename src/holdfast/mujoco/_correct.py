@@ -10,23 +10,51 @@ Velocity is not touched, so no kinetic energy is added. Tangents are held where 
 pressed: a held object does not creep by being corrected.
 """
 
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
 from __future__ import annotations
 
 import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
+from holdfast.mujoco._kernel import entry
 from holdfast.mujoco.assemble import Rows
 
 LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows are linear
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 
 
-def violation(rows: Rows, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gaps at the end of the step, of contacts and of limits; negative is penetration."""
-    contacts = rows.gap + rows.h * (rows.N @ velocity)
-    limits = rows.limit_gap + rows.h * (rows.U @ velocity)
-    return contacts, limits
+@entry
+def violations(
+    rows: np.ndarray,
+    first: np.ndarray,
+    gap: np.ndarray,
+    limit_gap: np.ndarray,
+    error: np.ndarray,
+    target: np.ndarray,
+    velocity: np.ndarray,
+    dry: int,
+    h: float,
+) -> tuple[float, float]:
+    """Return the deepest penetration before the step, and the worst violation left after it."""
+    deepest = left = 0.0
+    start = error.shape[0] + dry
+    for i in range(gap.shape[0] + limit_gap.shape[0]):
+        contact = i < gap.shape[0]
+        row = first[i] if contact else start + i - gap.shape[0]
+        before = gap[i] if contact else limit_gap[i - gap.shape[0]]
+        after = 0.0
+        for j in range(velocity.shape[0]):
+            after += rows[row, j] * velocity[j]
+        left = max(left, -(before + h * after))
+        if contact:
+            deepest = max(deepest, -before)
+    for i in range(error.shape[0]):
+        if target[i] == 0.0:  # a driven row is not drift
+            left = max(left, abs(error[i]))
+    return deepest, left
 
 
 def correction(rows: Rows, velocity: np.ndarray, pressed: np.ndarray) -> np.ndarray | None:
@@ -37,7 +65,8 @@ def correction(rows: Rows, velocity: np.ndarray, pressed: np.ndarray) -> np.ndar
         velocity: after the step.
         pressed: (n,) contacts whose tangents are held.
     """
-    contacts, limits = violation(rows, velocity)
+    contacts = rows.gap + rows.h * (rows.N @ velocity)
+    limits = rows.limit_gap + rows.h * (rows.U @ velocity)
     drift = np.where(rows.target == 0.0, rows.error, 0.0)  # a driven row is not drift
     worst = max(
         (-contacts).max(initial=0.0), (-limits).max(initial=0.0), np.abs(drift).max(initial=0.0)

@@ -25,52 +25,83 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._shadow import Shadow
 
 _EULERDAMP = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 _DAMPER = int(mujoco.mjtDisableBit.mjDSBL_DAMPER)
-_STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMSTART
-_INTEGRATOR = mujoco.mjtIntegrator
+_STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMSTART)
+_EULER = int(mujoco.mjtIntegrator.mjINT_EULER)
+_IMPLICIT = int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
+_DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
 
 
-def effective_inertia(own: Any, data: Any, flags: int) -> tuple[np.ndarray, np.ndarray]:
+def effective_inertia(shadow: Shadow, data: Any) -> tuple[np.ndarray, np.ndarray]:
     """The matrix A (nv, nv) and the force f (nv,) of the smooth step ``A (v_free - v) = h f``.
 
     Args:
-        own: the stepper's model.
+        shadow: the stepper's model.
         data: after `mj_fwdAcceleration`.
-        flags: the user's disable flags.
     """
+    own, h, kind = shadow.model, shadow.h, shadow.integrator
     M = np.empty((own.nv, own.nv))
     mujoco.mj_fullM(own, data, M)
-    h, kind = own.opt.timestep, own.opt.integrator
-    if kind == _INTEGRATOR.mjINT_EULER:
-        if not flags & (_EULERDAMP | _DAMPER):
-            M[np.diag_indices(own.nv)] += h * _joint_damping(own, data)
-        return M, np.array(data.qfrc_smooth)
-    if kind == _INTEGRATOR.mjINT_DISCRETE:
+    if kind == _EULER:
+        if not shadow.user_flags & (_EULERDAMP | _DAMPER):
+            add_damping(own.dof_damping, own.dof_dampingpoly, data.qvel, M, h)
+        return M, data.qfrc_smooth.copy()
+    if kind == _DISCRETE:
         if not data.efm_active:
-            return M, np.array(data.qfrc_smooth)
+            return M, data.qfrc_smooth.copy()
         return M + _discrete_terms(own, data), data.qfrc_smooth + data.efm_c + data.efm_ca
-    derivative, v_free = _implicit(own, data)
-    A = M - 0.5 * h * (derivative + derivative.T)
-    if kind == _INTEGRATOR.mjINT_IMPLICIT and not _is_positive_definite(A):
+    v_free = _implicit(own, data)
+    A, f = np.empty_like(M), np.empty(own.nv)
+    subtract_derivative(M, data.qDeriv, own.D_rownnz, own.D_colind, A, h)
+    if kind == _IMPLICIT and not _is_positive_definite(A):
         A = M
-    return A, A @ (v_free - data.qvel) / h
+    np.matmul(A, (v_free - data.qvel) / h, out=f)
+    return A, f
 
 
-def _joint_damping(own: Any, data: Any) -> np.ndarray:
-    """Derivative of the damping force ``a v + b v |v| + c v^3`` of each coordinate."""
-    damping = np.array(own.dof_damping)
-    if own.dof_dampingpoly.any():
-        speed = np.abs(data.qvel)
-        for k in range(own.dof_dampingpoly.shape[1]):
-            damping += (k + 2) * own.dof_dampingpoly[:, k] * speed ** (k + 1)
-    return np.maximum(damping, 0.0)
+@entry
+def add_damping(
+    damping: np.ndarray, poly: np.ndarray, qvel: np.ndarray, M_inout: np.ndarray, h: float
+) -> None:
+    """Add h times the derivative of the damping force ``a v + b v |v| + c v^3`` to the diagonal."""
+    for i in range(qvel.shape[0]):
+        slope, speed = damping[i], 1.0
+        for k in range(poly.shape[1]):
+            speed *= abs(qvel[i])
+            slope += (k + 2) * poly[i, k] * speed
+        M_inout[i, i] += h * max(slope, 0.0)
 
 
-def _implicit(own: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Derivative of the smooth forces, and the velocity without constraints, both MuJoCo's.
+@entry
+def subtract_derivative(
+    M: np.ndarray,
+    derivative: np.ndarray,
+    rownnz: np.ndarray,
+    colind: np.ndarray,
+    A_out: np.ndarray,
+    h: float,
+) -> None:
+    """Fill A_out with M less h times the symmetric part of a sparse derivative."""
+    n = M.shape[0]
+    for i in range(n):
+        for j in range(n):
+            A_out[i, j] = M[i, j]
+    k = 0
+    for i in range(n):
+        for _ in range(rownnz[i]):
+            j = colind[k]
+            A_out[i, j] -= 0.5 * h * derivative[k]
+            A_out[j, i] -= 0.5 * h * derivative[k]
+            k += 1
+
+
+def _implicit(own: Any, data: Any) -> np.ndarray:
+    """The velocity without constraints, MuJoCo's; the derivative of the forces is in qDeriv then.
 
     `mj_implicit` advances the state as a side effect; the state is put back.
     """
@@ -79,12 +110,9 @@ def _implicit(own: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
     data.qfrc_constraint[:] = 0.0
     data.qacc[:] = data.qacc_smooth
     mujoco.mj_implicit(own, data)
-    v_free = np.array(data.qvel)
+    v_free = data.qvel.copy()
     mujoco.mj_setState(own, data, before, _STATE)
-    derivative = np.zeros((own.nv, own.nv))
-    row = np.repeat(np.arange(own.nv), own.D_rownnz)
-    derivative[row, own.D_colind] = data.qDeriv
-    return derivative, v_free
+    return v_free
 
 
 def _discrete_terms(own: Any, data: Any) -> np.ndarray:

@@ -60,6 +60,16 @@ class Laws:
             return [self._default] * len(geoms)
         return [self._of_pair(int(a), int(b)) for a, b in geoms]
 
+    def sticking(self, geoms: np.ndarray, dim: np.ndarray) -> np.ndarray | None:
+        """(n,) contacts that stick while the others are frictionless; None if some drag."""
+        if self.uniform:
+            kind = self._default.kind
+            return None if kind == "viscous" else (dim > 1) & (kind == "stick")
+        laws = self.of(geoms)
+        if any(law.kind == "viscous" for law in laws):
+            return None
+        return np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
+
     def _of_pair(self, a: int, b: int) -> Law:
         law = self._cache.get((a, b))
         if law is None:

@@ -7,14 +7,15 @@ from typing import Any
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 
+_PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
 
 
 def forward(shadow: Shadow, data: Any) -> None:
     """Positions, contacts, velocities, the control callback, and forces but those of contact."""
     own = shadow.model
-    energy = own.opt.enableflags & _ENERGY
-    shadow.collide(data)
+    energy = shadow.enabled & _ENERGY
+    shadow.collide(data, pyramidal=shadow.pyramids and shadow.cone == _PYRAMIDAL)
     mujoco.mj_sensorPos(own, data)
     if energy:
         mujoco.mj_energyPos(own, data)

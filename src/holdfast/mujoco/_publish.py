@@ -8,25 +8,21 @@ what was solved for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import Rows
 from holdfast.solution import ContactSolution
 
+_PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+
 
 def publish(
-    shadow: Shadow,
-    data: Any,
-    rows: Rows,
-    solution: ContactSolution,
-    contacts: np.ndarray,
-    limits: np.ndarray,
+    shadow: Shadow, data: Any, rows: Rows, velocity: np.ndarray, impulse: np.ndarray
 ) -> None:
     """Write qacc, efc_force, qfrc_constraint and the sensors of the acceleration stage.
 
@@ -34,83 +30,157 @@ def publish(
         shadow: own model.
         data: at the start of the step, after `gather`.
         rows: of this step.
-        solution: of the problem.
-        contacts: mask of the contacts in the problem.
-        limits: mask of the limits in the problem.
+        velocity: after the step.
+        impulse: (nefc,) along ``rows.efc_J``.
     """
-    own = shadow.model
-    force = forces(rows, solution, contacts, limits)
-    data.qacc[:] = (solution.velocity - rows.v) / rows.h
-    data.qacc_warmstart[:] = data.qacc
-    data.qfrc_constraint[:] = rows.efc_J.T @ force
-    _relist(shadow, data, rows, force)
+    own, user, contact = shadow.model, shadow.user, data.contact
+    show_motion(
+        rows.efc_J, rows.v, velocity, impulse, data.qacc, data.qacc_warmstart,
+        data.qfrc_constraint, rows.h,
+    )  # fmt: skip
+    left_out = mark_contacts(
+        contact.geom, contact.dist, user.geom_margin, rows.contact, rows.first, impulse,
+        contact.includemargin, contact.exclude,
+    )  # fmt: skip
+    pyramidal = shadow.cone == _PYRAMIDAL
+    as_wanted = left_out == 0 and pyramidal == shadow.pyramidal and rows.limit.size == 0
+    limits = force = rows.limit
+    if not as_wanted:
+        limits, force = _list_again(shadow, data, rows, impulse)
+        contact = data.contact
+    out = data.efc_force
+    show_forces(
+        contact.efc_address, contact.dim, contact.friction, rows.contact, rows.first, impulse, out,
+        data.ne + data.nf, rows.h, pyramidal,
+    )  # fmt: skip
+    if limits.size:
+        out[limits] = force
     mujoco.mj_sensorAcc(own, data)
 
 
-def forces(
+def _list_again(
+    shadow: Shadow, data: Any, rows: Rows, impulse: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """List the constraints as the user's model has them; where limits stand then, their forces."""
+    own = shadow.model
+    loaded = rows.limit[impulse[rows.limit] > 0.0]
+    before = _limits(data, loaded)
+    data.contact.efc_address[:] = -1
+    own.opt.cone = shadow.cone
+    if rows.limit.size:
+        _set_limit_margins(own, shadow.user, before)
+    mujoco.mj_makeConstraint(own, data)
+    mujoco.mj_referenceConstraint(own, data)
+    where = _find_limits(data, before) if loaded.size else loaded
+    return where, impulse[loaded] / rows.h
+
+
+@entry
+def show_motion(
+    rows: np.ndarray,
+    v: np.ndarray,
+    velocity: np.ndarray,
+    impulse: np.ndarray,
+    qacc_out: np.ndarray,
+    warmstart_out: np.ndarray,
+    force_out: np.ndarray,
+    h: float,
+) -> None:
+    """Fill in the acceleration, twice, and the generalised force of all rows."""
+    for j in range(v.shape[0]):
+        qacc_out[j] = warmstart_out[j] = (velocity[j] - v[j]) / h
+        force_out[j] = 0.0
+    for r in range(rows.shape[0]):
+        if impulse[r] != 0.0:
+            for j in range(v.shape[0]):
+                force_out[j] += rows[r, j] * (impulse[r] / h)
+
+
+@entry
+def mark_contacts(
+    geom: np.ndarray,
+    dist: np.ndarray,
+    geom_margin: np.ndarray,
+    listed: np.ndarray,
+    first: np.ndarray,
+    impulse: np.ndarray,
+    includemargin_out: np.ndarray,
+    exclude_out: np.ndarray,
+) -> int:
+    """Keep contacts that lie within the user's margin or carry force; return how many do not.
+
+    Those are inactive in MuJoCo's sense, and have no rows any more.
+    """
+    for i in range(dist.shape[0]):
+        a, b = geom[i, 0], geom[i, 1]
+        includemargin_out[i] = (geom_margin[a] if a >= 0 else 0.0) + (
+            geom_margin[b] if b >= 0 else 0.0
+        )
+    for k in range(listed.shape[0]):
+        i = listed[k]
+        if impulse[first[k]] > 0.0 and includemargin_out[i] <= dist[i]:
+            includemargin_out[i] = np.nextafter(dist[i], np.inf)
+    left_out = 0
+    for k in range(listed.shape[0]):
+        i = listed[k]
+        exclude_out[i] = dist[i] >= includemargin_out[i]
+        left_out += int(exclude_out[i])
+    return left_out
+
+
+@entry
+def show_forces(
+    address: np.ndarray,
+    dims: np.ndarray,
+    friction: np.ndarray,
+    listed: np.ndarray,
+    first: np.ndarray,
+    impulse: np.ndarray,
+    force_out: np.ndarray,
+    kept: int,
+    h: float,
+    pyramidal: bool,
+) -> None:
+    """Fill in forces, as axes of the contact frame or as edges of the friction pyramid.
+
+    Args:
+        kept: equalities and dry friction: they stand first, in the list that was solved and in
+            this one. Limits are left at zero.
+    """
+    force_out[:] = 0.0
+    for r in range(kept):
+        force_out[r] = impulse[r] / h
+    for k in range(listed.shape[0]):
+        i = listed[k]
+        start, dim = address[i], dims[i]
+        if start < 0:
+            continue
+        if not pyramidal or dim == 1:
+            for e in range(dim):
+                force_out[start + e] = impulse[first[k] + e] / h
+            continue
+        each = impulse[first[k]] / h / (dim - 1)
+        for e in range(dim - 1):  # edges 2 e and 2 e + 1 lean along tangent e, to and fro
+            along = impulse[first[k] + 1 + e] / h / friction[i, e]
+            force_out[start + 2 * e] = 0.5 * (each + along)
+            force_out[start + 2 * e + 1] = 0.5 * (each - along)
+
+
+def impulses(
     rows: Rows, solution: ContactSolution, contacts: np.ndarray, limits: np.ndarray
 ) -> np.ndarray:
-    """(nefc,) forces along the rows of ``rows.efc_J`` [N, N m]."""
-    force = np.zeros(len(rows.efc_J))
-    force[rows.equality] = solution.bilateral
-    force[rows.dry] = solution.dry
-    force[rows.limit[limits]] = solution.unilateral
+    """(nefc,) impulses along the rows of ``rows.efc_J`` [N s, N m s]."""
+    impulse = np.zeros(len(rows.efc_J))
+    impulse[rows.equality] = solution.bilateral
+    impulse[rows.dry] = solution.dry
+    impulse[rows.limit[limits]] = solution.unilateral
     first, dim = rows.first[contacts], rows.dim[contacts]
-    force[first] = solution.normal
+    impulse[first] = solution.normal
     slides = dim >= 3
-    force[first[slides] + 1] = solution.tangent[slides, 0]
-    force[first[slides] + 2] = solution.tangent[slides, 1]
-    force[rows.extra(first, dim)[0]] = solution.extra
-    return force / rows.h
-
-
-def _relist(shadow: Shadow, data: Any, rows: Rows, force: np.ndarray) -> None:
-    """List the constraints again as the user's model has them, and fill in their forces."""
-    own, user = shadow.model, shadow.user
-    _include(user, data.contact, rows.contact[force[rows.first] > 0.0])
-    loaded = rows.limit[force[rows.limit] > 0.0]
-    before = _limits(data, loaded)
-    own.opt.cone = user.opt.cone
-    with _margins_up_to(own, user, before):
-        mujoco.mj_makeConstraint(own, data)
-    mujoco.mj_referenceConstraint(own, data)
-    out = np.zeros(data.nefc)
-    kept = data.ne + data.nf  # equalities and dry friction stand first, in both lists
-    out[:kept] = force[:kept]
-    for row, mine in zip(_find_limits(data, before), force[loaded], strict=True):
-        out[row] = mine
-    pyramidal = user.opt.cone == mujoco.mjtCone.mjCONE_PYRAMIDAL
-    _fill_contacts(out, data.contact, rows, force, pyramidal)
-    data.efc_force[:] = out
-
-
-def _include(user: Any, contact: Any, pushed: np.ndarray) -> None:
-    """Keep contacts that lie within the user's margin or carry force; the others are inactive."""
-    if len(contact.dist) == 0:
-        return
-    margin = user.geom_margin[contact.geom].sum(axis=1)
-    margin[pushed] = np.maximum(margin[pushed], np.nextafter(contact.dist[pushed], np.inf))
-    contact.includemargin[:] = margin
-    contact.exclude[:] = contact.dist >= margin
-    contact.efc_address[:] = -1
-
-
-def _fill_contacts(
-    out: np.ndarray, contact: Any, rows: Rows, force: np.ndarray, pyramidal: bool
-) -> None:
-    """Forces of the listed contacts, as axes of the contact frame or as edges of the pyramid."""
-    address = contact.efc_address[rows.contact]
-    dims = contact.dim[rows.contact]
-    for dim in np.unique(dims):
-        some = np.flatnonzero((dims == dim) & (address >= 0))
-        if some.size == 0:
-            continue
-        mine = force[rows.first[some, None] + np.arange(dim)]
-        if pyramidal and dim > 1:  # edge 2 i and 2 i + 1 lean along tangent i, to and fro
-            mu = contact.friction[rows.contact[some]][:, : dim - 1]
-            each, along = mine[:, :1] / (dim - 1), mine[:, 1:] / mu
-            mine = 0.5 * np.stack([each + along, each - along], axis=2).reshape(len(some), -1)
-        out[address[some, None] + np.arange(mine.shape[1])] = mine
+    impulse[first[slides] + 1] = solution.tangent[slides, 0]
+    impulse[first[slides] + 2] = solution.tangent[slides, 1]
+    impulse[rows.extra(first, dim)[0]] = solution.extra
+    return impulse
 
 
 def _limits(data: Any, limits: np.ndarray) -> np.ndarray:
@@ -130,13 +200,11 @@ def _find_limits(data: Any, wanted: np.ndarray) -> np.ndarray:
     )
 
 
-@contextmanager
-def _margins_up_to(own: Any, user: Any, limits: np.ndarray) -> Iterator[None]:
+def _set_limit_margins(own: Any, user: Any, limits: np.ndarray) -> None:
     """The user's margins of limits, but wide enough for those that carry force."""
     joint = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
+    own.jnt_margin[:] = user.jnt_margin
+    own.tendon_margin[:] = user.tendon_margin
     for kind, which, position in limits:
         margin = own.jnt_margin if kind == joint else own.tendon_margin
         margin[int(which)] = max(margin[int(which)], np.nextafter(position, np.inf))
-    yield
-    own.jnt_margin[:] = user.jnt_margin
-    own.tendon_margin[:] = user.tendon_margin

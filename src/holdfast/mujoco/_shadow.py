@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
+from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._options import option_copier
 from holdfast.mujoco._support import refuse
 
 # How far beyond its present speed a geom may get in one step before a contact is listed too late.
@@ -37,14 +37,13 @@ _ENABLED = (
     | mujoco.mjtEnableBit.mjENBL_DIAGEXACT
     | mujoco.mjtEnableBit.mjENBL_INVDISCRETE
 )
-_OPTIONS = ("timestep", "density", "viscosity", "disableactuator", "ccd_tolerance",
-            "ccd_iterations", "sdf_initpoints", "sdf_iterations")  # fmt: skip
-_OPTION_ARRAYS = ("gravity", "wind", "magnetic", "o_friction", "o_solref", "o_solimp")
+_DISABLED, _KEPT = int(_DISABLED), ~int(_ENABLED)
+_ELLIPTIC, _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+_DENSE = int(mujoco.mjtJacobian.mjJAC_DENSE)
+_NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
+_EULER, _RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
+_DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
 _BULK = ("mesh_", "tex_", "skin_", "hfield_data", "flex", "bvh_", "oct_", "names", "paths", "text_")
-
-
-_MARGINS = ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap", "jnt_margin",
-            "tendon_margin")  # fmt: skip
 
 
 class Shadow:
@@ -54,6 +53,9 @@ class Shadow:
         user: the original; never written.
         model: the copy.
         adhesive: whether contacts attract: then forces need the user's own margins.
+        pyramids: whether rows may be listed as edges of friction pyramids, as the user's model may
+            want them; else they are listed again when the forces are known.
+        pyramidal: whether rows are listed so.
     """
 
     def __init__(self, model: Any) -> None:
@@ -63,51 +65,58 @@ class Shadow:
         self._segments = _segments(model, self.model)
         body = mujoco.mjtTrn.mjTRN_BODY
         self.adhesive = bool(np.any(model.geom_adhesion) or np.any(model.actuator_trntype == body))
-        own = self.model
-        own.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-        own.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-        own.opt.noslip_iterations = 0
-        self._geom_body = np.array(model.geom_bodyid)
-        self._root = np.array(model.body_rootid)[self._geom_body]
-        self._moving = np.flatnonzero(model.body_weldid[self._geom_body] > 0)
+        self._copy_options = option_copier(model, self.model)
+        self.geom_body = np.array(model.geom_bodyid)
+        self._root = np.array(model.body_rootid)[self.geom_body]
+        self._moving = np.flatnonzero(model.body_weldid[self.geom_body] > 0)
         self._small = np.where(np.isfinite(model.geom_rbound), model.geom_rbound, 0.0)
-
-    @property
-    def h(self) -> float:
-        """Step length [s]."""
-        return self.model.opt.timestep
+        own = self.model
+        self._opt = own.opt
+        self._margins = (own.pair_geom1, own.pair_geom2, own.geom_margin, own.geom_gap,
+                         own.body_margin, own.pair_margin, own.pair_gap)  # fmt: skip
+        self._limit_margins = [a for a in (own.jnt_margin, own.tendon_margin) if a.size]
+        self.size = float(own.stat.meansize)
+        self.h, self.integrator, self.user_flags, self.enabled, self.cone = 0.0, 0, 0, 0, 0
+        self.pyramids, self.pyramidal = not self.adhesive, False
+        self.follow()
 
     def follow(self) -> None:
-        """Take over whatever changed in the user's model, and set what exact contact needs."""
+        """Take over whatever changed in the user's model, and set what exact contact needs.
+
+        Sets `h`, the step length [s], `integrator`, `user_flags`, what the user disabled,
+        `enabled`, and `cone`, the user's.
+        """
         for target, source, size in self._segments:
             ctypes.memmove(target, source, size)
-        own, user = self.model.opt, self.user.opt
-        for name in _OPTIONS:
-            setattr(own, name, getattr(user, name))
-        for name in _OPTION_ARRAYS:
-            getattr(own, name)[:] = getattr(user, name)
-        own.disableflags = user.disableflags | _DISABLED
-        own.enableflags = user.enableflags & ~_ENABLED
-        rk4 = user.integrator == mujoco.mjtIntegrator.mjINT_RK4
-        own.integrator = mujoco.mjtIntegrator.mjINT_EULER if rk4 else user.integrator
+        self._copy_options()
+        own = self._opt
+        self.user_flags = own.disableflags
+        own.disableflags = self.user_flags | _DISABLED
+        self.enabled = own.enableflags & _KEPT
+        own.enableflags = self.enabled
+        own.jacobian, own.solver, own.noslip_iterations = _DENSE, _NEWTON, 0
+        if own.integrator == _RK4:
+            own.integrator = _EULER
+        self.h, self.integrator, self.cone = own.timestep, own.integrator, own.cone
 
     @property
     def discrete(self) -> bool:
         """Whether MuJoCo's discrete integrator is in use; its metric is built by its pipeline."""
-        return self.model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE
+        return self.integrator == _DISCRETE
 
-    def collide(self, data: Any) -> None:
+    def collide(self, data: Any, *, pyramidal: bool = False) -> None:
         """Kinematics, inertia, contacts within reach and their rows; see `mj_fwdPosition`."""
         own = self.model
-        own.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+        self.pyramidal = pyramidal
+        self._opt.cone = _PYRAMIDAL if pyramidal else _ELLIPTIC
         if self.adhesive:
             self._touching_margins()
-        if self.discrete:
-            mujoco.mj_fwdKinematics(own, data)
-            with self.wide_margins(data) if not self.adhesive else nullcontext():
-                mujoco.mj_fwdPosition(own, data)
-            return
         mujoco.mj_fwdKinematics(own, data)
+        if self.discrete:
+            if not self.adhesive:
+                self.widen_margins(data)
+            mujoco.mj_fwdPosition(own, data)
+            return
         mujoco.mj_makeM(own, data)
         mujoco.mj_factorM(own, data)
         if self.adhesive:  # attraction acts within the user's margins, not within ours
@@ -125,45 +134,77 @@ class Shadow:
 
     def list_reachable(self, data: Any) -> None:
         """List the contacts and limits that can be reached in this step."""
-        with self.wide_margins(data):
-            mujoco.mj_collision(self.model, data)
-            mujoco.mj_makeConstraint(self.model, data)
+        self.widen_margins(data)
+        mujoco.mj_collision(self.model, data)
+        mujoco.mj_makeConstraint(self.model, data)
 
-    @contextmanager
-    def wide_margins(self, data: Any) -> Iterator[None]:
-        """Margins that reach as far as bodies can move in this step; the user's afterwards."""
-        own, user = self.model, self.user
-        reach = self._reach(data)
-        own.geom_margin[:] = reach
-        own.geom_gap[:] = 0.0
-        own.body_margin[:] = 0.0
-        np.maximum.at(own.body_margin, self._geom_body, reach)
-        if own.npair:
-            own.pair_margin[:] = reach[own.pair_geom1] + reach[own.pair_geom2]
-            own.pair_gap[:] = 0.0
-        own.opt.o_margin = 2.0 * reach.max(initial=0.0)
-        own.jnt_margin[:] = LIMIT_REACH
-        own.tendon_margin[:] = LIMIT_REACH
-        yield
-        for name in _MARGINS:
-            getattr(own, name)[:] = getattr(user, name)
+    def list_elliptic(self, data: Any) -> None:
+        """List the rows again as axes of the contact frames, now and in later steps."""
+        self.pyramids = self.pyramidal = False
+        self._opt.cone = _ELLIPTIC
+        mujoco.mj_makeConstraint(self.model, data)
 
-    def _reach(self, data: Any) -> np.ndarray:
-        """(ngeom,) how far any point of a geom can get in this step [m]."""
-        h, some = self.h, self._moving
-        reach = np.zeros(self.model.ngeom)
-        if some.size == 0:
-            return reach
-        mujoco.mj_comVel(self.model, data)
-        velocity = data.cvel[self._geom_body[some]]
-        spin = velocity[:, :3]
-        arm = data.geom_xpos[some] - data.subtree_com[self._root[some]]
-        speed = np.sqrt(np.square(velocity[:, 3:] + np.cross(spin, arm)).sum(axis=1))
-        speed += np.sqrt(np.square(spin).sum(axis=1)) * self._small[some]
-        pull = float(np.linalg.norm(self.model.opt.gravity))
-        reach[some] = SPEED_RESERVE * h * speed + GRAVITY_RESERVE * h * h * pull
-        reach[some] += SIZE_RESERVE * self._small[some]
-        return reach
+    def widen_margins(self, data: Any) -> None:
+        """Set margins that reach as far as bodies can move in this step; `follow` resets them."""
+        own = self.model
+        mujoco.mj_comVel(own, data)
+        self._opt.o_margin = set_margins(
+            data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
+            self._root, self._moving, self._small, *self._margins, self.h,
+        )  # fmt: skip
+        for margin in self._limit_margins:
+            margin[:] = LIMIT_REACH
+
+
+@entry
+def set_margins(
+    cvel: np.ndarray,
+    geom_xpos: np.ndarray,
+    subtree_com: np.ndarray,
+    gravity: np.ndarray,
+    geom_body: np.ndarray,
+    root: np.ndarray,
+    moving: np.ndarray,
+    radius: np.ndarray,
+    pair_geom1: np.ndarray,
+    pair_geom2: np.ndarray,
+    geom_margin_out: np.ndarray,
+    geom_gap_out: np.ndarray,
+    body_margin_out: np.ndarray,
+    pair_margin_out: np.ndarray,
+    pair_gap_out: np.ndarray,
+    h: float,
+) -> float:
+    """Fill margins with how far any point of a geom can get in this step [m]; return the largest.
+
+    Args:
+        moving: geoms that can move at all.
+        radius: of a ball about each geom; 0 for one without end.
+    """
+    geom_margin_out[:] = 0.0
+    geom_gap_out[:] = 0.0
+    body_margin_out[:] = 0.0
+    pair_gap_out[:] = 0.0
+    fall = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
+    fall *= GRAVITY_RESERVE * h * h
+    largest = 0.0
+    for g in moving:
+        b = geom_body[g]
+        x = geom_xpos[g, 0] - subtree_com[root[g], 0]
+        y = geom_xpos[g, 1] - subtree_com[root[g], 1]
+        z = geom_xpos[g, 2] - subtree_com[root[g], 2]
+        p, q, r = cvel[b, 0], cvel[b, 1], cvel[b, 2]
+        u = cvel[b, 3] + q * z - r * y
+        v = cvel[b, 4] + r * x - p * z
+        w = cvel[b, 5] + p * y - q * x
+        speed = np.sqrt(u * u + v * v + w * w) + np.sqrt(p * p + q * q + r * r) * radius[g]
+        reach = SPEED_RESERVE * h * speed + fall + SIZE_RESERVE * radius[g]
+        geom_margin_out[g] = reach
+        body_margin_out[b] = max(body_margin_out[b], reach)
+        largest = max(largest, reach)
+    for k in range(pair_geom1.shape[0]):
+        pair_margin_out[k] = geom_margin_out[pair_geom1[k]] + geom_margin_out[pair_geom2[k]]
+    return 2.0 * largest
 
 
 def _segments(user: Any, own: Any) -> list[tuple[int, int, int]]:

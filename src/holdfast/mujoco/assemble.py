@@ -1,6 +1,7 @@
 """MuJoCo's constraint list as a contact problem.
 
-One pass over the rows of ``efc_J`` (elliptic cone, dense) sorts them by what they are:
+One pass over the rows of ``efc_J`` (dense) sorts them by what they are; edges of friction pyramids
+are turned into the axes between them:
 
 ==========================  ==========================================================
 MuJoCo                      problem
@@ -17,22 +18,20 @@ contact, rows 4 to 6        R (torsion, rolling)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from holdfast.mujoco._inertia import effective_inertia
+from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.problem import ContactProblem
 
-_TYPE = mujoco.mjtConstraint
-_EQUALITY = int(_TYPE.mjCNSTR_EQUALITY)
-_DRY = (int(_TYPE.mjCNSTR_FRICTION_DOF), int(_TYPE.mjCNSTR_FRICTION_TENDON))
-_LIMIT = (int(_TYPE.mjCNSTR_LIMIT_JOINT), int(_TYPE.mjCNSTR_LIMIT_TENDON))
-_CONTACT = int(_TYPE.mjCNSTR_CONTACT_FRICTIONLESS)
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
+NARROW = 1e-3  # edges of a pyramid with less friction are too close to tell its axes exactly
 NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
 TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
 
@@ -43,7 +42,6 @@ class Rows:
 
     Attributes:
         A, f, v, h: the smooth step, ``A (v_free - v) = h f``.
-        v_free: velocity without constraints.
         efc_J: (nefc, nv) all rows.
         equality, dry, limit: rows of each kind.
         contact: (n,) numbers in ``data.contact``.
@@ -55,17 +53,15 @@ class Rows:
         target: speed that each equality row shall have.
         loss: largest impulse of each row with dry friction.
         size: mean size of the model's bodies [m].
-        touch: gaps below this are closed [m].
     """
 
     A: np.ndarray
     f: np.ndarray
     v: np.ndarray
     h: float
-    v_free: np.ndarray
     efc_J: np.ndarray
-    equality: np.ndarray
-    dry: np.ndarray
+    equality: slice
+    dry: slice
     limit: np.ndarray
     contact: np.ndarray
     first: np.ndarray
@@ -79,14 +75,26 @@ class Rows:
     mu: np.ndarray
     geoms: np.ndarray
     bodies: np.ndarray
-    N: np.ndarray = field(init=False)
-    U: np.ndarray = field(init=False)
-    touch: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.N = self.efc_J[self.first]
-        self.U = self.efc_J[self.limit]
-        self.touch = TOUCHING * self.size
+    @property
+    def touch(self) -> float:
+        """Gaps below this are closed [m]."""
+        return TOUCHING * self.size
+
+    @cached_property
+    def v_free(self) -> np.ndarray:
+        """Velocity without constraints."""
+        return self.v + self.h * np.linalg.solve(self.A, self.f) if len(self.v) else self.v
+
+    @cached_property
+    def N(self) -> np.ndarray:
+        """(n, nv) normals."""
+        return self.efc_J[self.first]
+
+    @cached_property
+    def U(self) -> np.ndarray:
+        """(u, nv) limits."""
+        return self.efc_J[self.limit]
 
     def within_reach(self, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Contacts and limits that a motion would close."""
@@ -94,8 +102,14 @@ class Rows:
         limits = self.limit_gap + self.h * (self.U @ velocity) <= self.touch
         return contacts, limits
 
-    def problem(self, contacts: np.ndarray, limits: np.ndarray) -> ContactProblem:
-        """The contact problem of the chosen contacts and limits (boolean masks)."""
+    def problem(
+        self, contacts: np.ndarray, limits: np.ndarray, closed: np.ndarray | None = None
+    ) -> ContactProblem:
+        """The contact problem of the chosen contacts and limits (boolean masks).
+
+        Gaps of contacts that are `closed` (a mask, too) are taken for zero.
+        """
+        gap = self.gap if closed is None else np.where(closed, 0.0, self.gap)
         first, dim = self.first[contacts], self.dim[contacts]
         S, T = np.zeros((2, len(first), len(self.v)))
         slides = dim >= 3
@@ -116,7 +130,7 @@ class Rows:
             R_contact=R_contact,
             U=self.U[limits],
             c_U=np.minimum(-self.limit_gap[limits] / self.h, 0.0),
-            c_N=np.minimum(-self.gap[contacts] / self.h, 0.0),
+            c_N=np.minimum(-gap[contacts] / self.h, 0.0),
             D=self.efc_J[self.dry],
             D_bound=self.loss,
             mu=self.mu[contacts],
@@ -135,67 +149,132 @@ class Rows:
 def gather(shadow: Shadow, data: Any) -> Rows:
     """Sort MuJoCo's rows; `data` has been through `mj_fwdAcceleration`."""
     own = shadow.model
-    A, f = effective_inertia(own, data, shadow.user.opt.disableflags)
+    A, f = effective_inertia(shadow, data)
     if shadow.adhesive:
         shadow.list_reachable(data)
-    h, v = own.opt.timestep, np.array(data.qvel)
-    kind, position = data.efc_type, data.efc_pos
-    equality = np.flatnonzero(kind == _EQUALITY)
-    dry = np.flatnonzero((kind == _DRY[0]) | (kind == _DRY[1]))
-    limit = np.flatnonzero((kind == _LIMIT[0]) | (kind == _LIMIT[1]))
-    error = position[equality]
-    contact = data.contact
-    listed = np.flatnonzero(contact.efc_address >= 0)
-    geoms = contact.geom[listed]
-    dim, mu = _friction(contact.dim[listed], contact.friction[listed])
+    h = shadow.h
+    ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
+    position = data.efc_pos
+    numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
+    n, size, efc_J = _list_rows(shadow, data, ne + nf + nl, numbers, lengths)
+    error = position[:ne].copy()
+    target = np.zeros(ne)
+    if ne and own.nmocap:
+        target = _drive(own, data.efc_id[:ne], error, h)
     return Rows(
         A=A,
         f=f,
-        v=v,
+        v=data.qvel.copy(),
         h=h,
-        v_free=v + h * np.linalg.solve(A, f) if own.nv else v,
-        efc_J=data.efc_J.reshape(data.nefc, own.nv).copy(),
-        equality=equality,
-        dry=dry,
-        limit=limit,
-        contact=listed,
-        first=contact.efc_address[listed].astype(np.int64),
-        dim=dim,
-        gap=contact.dist[listed],
-        limit_gap=position[limit],
+        efc_J=efc_J[:size],
+        equality=slice(0, ne),
+        dry=slice(ne, ne + nf),
+        limit=np.arange(ne + nf, ne + nf + nl),
+        contact=numbers[0, :n],
+        first=numbers[1, :n],
+        dim=numbers[2, :n],
+        gap=lengths[0, :n],
+        limit_gap=position[ne + nf : ne + nf + nl].copy(),
         error=error,
-        target=_drive(own, data, data.efc_id[equality], error, h),
-        loss=h * data.efc_frictionloss[dry],
-        size=own.stat.meansize,
-        mu=mu,
-        geoms=geoms,
-        bodies=own.geom_bodyid[geoms].reshape(-1, 2).astype(np.int64),
+        target=target,
+        loss=h * data.efc_frictionloss[ne : ne + nf],
+        size=shadow.size,
+        mu=lengths[1, :n],
+        geoms=numbers[3:5, :n].T,
+        bodies=numbers[5:7, :n].T,
     )
 
 
-def _friction(dim: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that each contact really has, and its declared coefficient of sliding friction.
+def _list_rows(
+    shadow: Shadow, data: Any, start: int, numbers: np.ndarray, lengths: np.ndarray
+) -> tuple[int, int, np.ndarray]:
+    """All rows as axes of contact frames; see `list_rows`."""
+    while True:
+        size, contact = data.nefc, data.contact
+        listed = data.efc_J.reshape(size, shadow.model.nv)
+        rows = np.empty_like(listed)
+        n, count = list_rows(
+            listed, contact.efc_address, contact.dim, contact.friction, contact.dist, contact.geom,
+            shadow.geom_body, rows, numbers, lengths, start, shadow.pyramidal,
+        )  # fmt: skip
+        if n >= 0:
+            return n, count, rows
+        shadow.list_elliptic(data)
 
-    MuJoCo puts 1e-5 where the coefficient is 0; such a direction is free.
+
+@entry
+def list_rows(
+    listed: np.ndarray,
+    address: np.ndarray,
+    dims: np.ndarray,
+    friction: np.ndarray,
+    dist: np.ndarray,
+    geom: np.ndarray,
+    geom_body: np.ndarray,
+    rows_out: np.ndarray,
+    numbers_out: np.ndarray,
+    lengths_out: np.ndarray,
+    start: int,
+    pyramidal: bool,
+) -> tuple[int, int]:
+    """Copy MuJoCo's rows, edges of friction pyramids as the axes between them; sort contacts.
+
+    MuJoCo puts 1e-5 where a coefficient of friction is 0; such a direction is free. Rows before
+    `start` belong to no contact. numbers_out (7, ncon) is filled with the number in MuJoCo's list,
+    the first row in rows_out, the rows that the contact really has (1, 3, 4 or 6), the two geoms,
+    and the two bodies; lengths_out (2, ncon) with the gap and the coefficient of sliding friction.
+
+    Returns:
+        How many contacts and rows there are; (-1, 0) if a pyramid is too narrow to tell its axes.
     """
-    rolls = friction[:, 3] > NO_FRICTION
-    spins = friction[:, 2] > NO_FRICTION
-    slides = friction[:, 0] > NO_FRICTION
-    dim = np.where((dim == 6) & ~rolls, 4, dim)
-    dim = np.where((dim == 4) & ~spins, 3, dim)
-    dim = np.where((dim == 3) & ~slides, 1, dim)
-    return dim, np.where(dim == 1, 0.0, friction[:, :2].min(axis=1, initial=np.inf))
+    n, k, m = 0, start, listed.shape[1]
+    for r in range(start):
+        for j in range(m):
+            rows_out[r, j] = listed[r, j]
+    for i in range(address.shape[0]):
+        a = address[i]
+        if a < 0:
+            continue
+        dim = int(dims[i])
+        if dim == 6 and friction[i, 3] <= NO_FRICTION:
+            dim = 4
+        if dim == 4 and friction[i, 2] <= NO_FRICTION:
+            dim = 3
+        if dim == 3 and friction[i, 0] <= NO_FRICTION:
+            dim = 1
+        numbers_out[0, n], numbers_out[1, n], numbers_out[2, n] = i, k, dim
+        for e in range(2):
+            g = geom[i, e]
+            numbers_out[3 + e, n] = g
+            numbers_out[5 + e, n] = geom_body[g] if g >= 0 else -1
+        lengths_out[0, n] = dist[i]
+        lengths_out[1, n] = 0.0 if dim == 1 else min(friction[i, 0], friction[i, 1])
+        n += 1
+        if not pyramidal or dims[i] == 1:
+            for e in range(dims[i]):
+                for j in range(m):
+                    rows_out[k + e, j] = listed[a + e, j]
+        else:
+            for j in range(m):
+                rows_out[k, j] = 0.5 * (listed[a, j] + listed[a + 1, j])
+            for e in range(1, dims[i]):
+                mu = friction[i, e - 1]
+                if e < dim and mu < NARROW:
+                    return -1, 0
+                for j in range(m):
+                    edges = listed[a + 2 * e - 2, j] - listed[a + 2 * e - 1, j]
+                    rows_out[k + e, j] = edges / (2.0 * mu)
+        k += dims[i]
+    return n, k
 
 
-def _drive(own: Any, data: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
+def _drive(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
     """Speeds of the equality rows: 0, or what carries a body to the mocap body it is tied to.
 
     The distance to a mocap body is not drift but the user's command. It is closed with the time
     constant of the constraint's solref, so that a jump of the mocap body is no explosion.
     """
     target = np.zeros(len(error))
-    if own.nmocap == 0 or len(error) == 0:
-        return target
     mocap = np.append(own.body_mocapid, -1) >= 0
     of_bodies = np.isin(own.eq_type, _BODY_EQUALITIES)
     bodies = np.stack([own.eq_obj1id, own.eq_obj2id], axis=1)

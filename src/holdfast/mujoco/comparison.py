@@ -134,7 +134,6 @@ class _Ruler:
 
     def __init__(self, model: Any) -> None:
         self.shadow = Shadow(model)
-        self.shadow.follow()
         self.data = mujoco.MjData(model)
         self.touch = TOUCHING * model.stat.meansize
 
@@ -144,6 +143,7 @@ class _Ruler:
         _, net = self._friction(run)
         row.friction = max(row.friction, net)
         mujoco.mj_copyState(self.shadow.model, run.data, data, mujoco.mjtState.mjSTATE_INTEGRATION)
+        self.shadow.follow()
         self.shadow.collide(data)
         touching = [
             i for i in range(data.ncon)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,21 +44,25 @@ class Recording:
     qvel: list[np.ndarray] = field(default_factory=list)
     ctrl: list[np.ndarray] = field(default_factory=list)
     sensordata: list[np.ndarray] = field(default_factory=list)
+    step: list[int] = field(default_factory=list)
     complete: bool = False
     summary: Summary = field(default_factory=Summary)
 
-    def add(self, data: Any) -> None:
-        """Keep the present state."""
+    def add(self, data: Any, step: int = 0) -> None:
+        """Keep the present state, after so many steps."""
         self.time.append(float(data.time))
         for name in ("qpos", "qvel", "ctrl", "sensordata"):
             getattr(self, name).append(np.array(getattr(data, name)))
+        self.step.append(step)
 
     def save(self, path: Path) -> None:
         """Write one .npz file, whole or not at all."""
         metadata = self.metadata | {
             "format": FORMAT, "complete": self.complete, "summary": asdict(self.summary),
         }  # fmt: skip
-        arrays: dict[str, Any] = {name: np.array(getattr(self, name)) for name in
+        # Ctrl-C may come between two lines: keep what was recorded whole and is in the summary.
+        count = bisect_right(self.step, self.summary.steps)
+        arrays: dict[str, Any] = {name: np.array(getattr(self, name)[:count]) for name in
                   ("time", "qpos", "qvel", "ctrl", "sensordata")}  # fmt: skip
         beside = path.with_name(path.name + ".part")
         with open(beside, "wb") as file:
@@ -96,10 +101,8 @@ def run(
         stepper.step(data)
         spent += clock() - start
         if k % every == 0 or k == steps:
-            recording.add(data)
-        solution = stepper.solution
-        assert solution is not None
-        contacts += solution.problem.n
+            recording.add(data, k)
+        contacts += stepper.count
         summary.steps, summary.simulated = k, float(data.time - recording.time[0])
         summary.seconds_per_step = spent / k
         summary.contacts = contacts / k
@@ -107,6 +110,8 @@ def run(
         summary.inconsistent = stepper.inconsistent
         summary.largest_slip = stepper.slipped
         if k % 10 == 0 or k == steps:
+            solution = stepper.solution
+            assert solution is not None
             summary.largest_residual = max(summary.largest_residual, solution.momentum_residual())
             _friction(summary, stepper)
         yield k

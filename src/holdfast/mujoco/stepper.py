@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from itertools import compress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,18 +21,21 @@ import numpy as np
 from holdfast.errors import HoldfastError, InputError
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
-from holdfast.mujoco._correct import correction
+from holdfast.mujoco._answer import Answer, from_solution
+from holdfast.mujoco._correct import correction, violations
+from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
+from holdfast.mujoco._quick import Quick
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import Rows, gather
-from holdfast.mujoco.contacts import Contacts
+from holdfast.mujoco.contacts import EXCEEDED, Contacts
 from holdfast.solution import ContactSolution
 
-_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+_STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
 
 
@@ -56,7 +60,6 @@ class Stepper:
             the model declares.
 
     Attributes:
-        solution: of the last step; None before the first.
         largest_penetration: deepest penetration at the start of any step so far [m].
         corrected: largest displacement of a coordinate by position correction so far.
         inconsistent: steps so far in which it was not so that exactly the pressed contacts
@@ -92,7 +95,7 @@ class Stepper:
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         self.shadow = Shadow(model)
         self.correct, self.warn = correct, warn
-        self.solution: ContactSolution | None = None
+        self._answer: Answer | None = None
         self.largest_penetration = 0.0
         self.corrected = 0.0
         self.inconsistent = 0
@@ -101,7 +104,8 @@ class Stepper:
         self._laws = Laws(model, laws, self._solver.law or stick())
         if self._solver.law is None and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
-        self._last: tuple[Rows, np.ndarray, list[Law], np.ndarray, np.ndarray] | None = None
+        self._quick = Quick(self.contact)
+        self._places: tuple[np.ndarray, np.ndarray] = np.zeros((0, 3)), np.zeros((0, 9))
         self._warned: set[tuple[int, int]] = set()
         self._warm: tuple[bytes, np.ndarray] | None = None
 
@@ -109,6 +113,16 @@ class Stepper:
     def model(self) -> Any:
         """The model that is stepped."""
         return self.shadow.user
+
+    @property
+    def solution(self) -> ContactSolution | None:
+        """Of the last step; None before the first."""
+        return None if self._answer is None else self._answer.solution
+
+    @property
+    def count(self) -> int:
+        """Number of contacts that mattered in the last step."""
+        return 0 if self._answer is None else int(np.count_nonzero(self._answer.contacts))
 
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` steps.
@@ -122,6 +136,8 @@ class Stepper:
         before = np.empty(mujoco.mj_stateSize(model, _STATE))
         for _ in range(nstep):
             mujoco.mj_getState(model, data, before, _STATE)
+            if not is_finite(before):
+                _check_finite(data)
             try:
                 self._step(data)
             except BaseException:  # Ctrl-C, too
@@ -131,17 +147,24 @@ class Stepper:
     def _step(self, data: Any) -> None:
         shadow = self.shadow
         shadow.follow()
-        _check_finite(data)
         forward(shadow, data)
         rows = gather(shadow, data)
-        solution, contacts, limits, laws = self._solve(rows)
-        if not np.isfinite(solution.velocity).all():
-            raise HoldfastError("the velocity after the step is not finite")
-        publish(shadow, data, rows, solution, contacts, limits)
-        self._remember(data, rows, solution, contacts, laws)
-        self._advance(data, rows, solution, contacts)
+        answer = self._solve(rows)
+        publish(shadow, data, rows, answer.velocity, answer.impulse)
+        self._remember(data, answer)
+        self._advance(data, answer)
 
-    def _solve(self, rows: Rows) -> tuple[ContactSolution, np.ndarray, np.ndarray, list[Law]]:
+    def _solve(self, rows: Rows) -> Answer:
+        """Find the motion: the usual way, or the long one where that is in doubt."""
+        if self._quick.applies:
+            sticks = self._laws.sticking(rows.geoms, rows.dim)
+            if sticks is not None:
+                answer = self._quick(rows, sticks, OPEN * rows.size)
+                if answer is not None:
+                    return answer
+        return self._solve_long(rows)
+
+    def _solve_long(self, rows: Rows) -> Answer:
         """Solve for the contacts that matter: those that the motion would close.
 
         Contacts that the free motion closes come first; what the answer would still close is
@@ -149,14 +172,9 @@ class Stepper:
         """
         contacts, limits = rows.within_reach(rows.v_free)
         landing = rows.gap > OPEN * rows.size
-        free = frictionless()
+        every = self._laws_of(rows)
         while True:
-            laws = [
-                law if dim > 1 else free
-                for law, dim in zip(
-                    self._laws.of(rows.geoms[contacts]), rows.dim[contacts].tolist(), strict=True
-                )
-            ]
+            laws = list(compress(every, contacts.tolist()))
             problem = rows.problem(contacts, limits)
             warm = self._warm_start(rows, contacts, limits)
             solution = self._solver(problem, laws, landing[contacts], warm)
@@ -165,19 +183,17 @@ class Stepper:
             if not (gap & ~contacts).any() and not (limit & ~limits).any():
                 break
             contacts, limits = contacts | gap, limits | limit
-        self.inconsistent += not solution.consistent
-        self._note_slip(solution, laws, landing[contacts])
+        if not np.isfinite(solution.velocity).all():
+            raise HoldfastError("the velocity after the step is not finite")
         self._warm = (_key(rows, contacts, limits), solution.loaded)
-        return solution, contacts, limits, laws
+        single = self._solver.law is not None
+        sticks = np.array([single and law.kind == "stick" for law in laws], dtype=bool)
+        return from_solution(rows, solution, contacts, limits, sticks, landing[contacts])
 
-    def _note_slip(self, solution: ContactSolution, laws: list[Law], landing: np.ndarray) -> None:
-        if self._solver.law is None or solution.normal.size == 0:
-            return
-        sticks = np.array([law.kind == "stick" for law in laws], dtype=bool)
-        sticks &= solution.sticking | ~landing
-        sticks &= solution.normal > 1e-9 * solution.normal.max()
-        speed = np.linalg.norm(solution.sliding[sticks], axis=1)
-        self.slipped = max(self.slipped, float(speed.max(initial=0.0)))
+    def _laws_of(self, rows: Rows) -> list[Law]:
+        """Law of each listed contact; those with a normal alone are frictionless."""
+        free, laws = frictionless(), self._laws.of(rows.geoms)
+        return [law if dim > 1 else free for law, dim in zip(laws, rows.dim.tolist(), strict=True)]
 
     def _warm_start(
         self, rows: Rows, contacts: np.ndarray, limits: np.ndarray
@@ -187,51 +203,43 @@ class Stepper:
             return None
         return self._warm[1]
 
-    def _advance(
-        self, data: Any, rows: Rows, solution: ContactSolution, contacts: np.ndarray
-    ) -> None:
+    def _remember(self, data: Any, answer: Answer) -> None:
+        """Keep what was found; warn where friction is asked too much."""
+        self._answer = answer
+        contact = data.contact
+        self._places = contact.pos.copy(), contact.frame.copy()
+        self.inconsistent += not answer.consistent
+        self.slipped = max(self.slipped, answer.slip)
+        if self.warn and answer.excess:
+            self._warn(answer)
+
+    def _advance(self, data: Any, answer: Answer) -> None:
         """Integrate with exactly the velocity that was solved for; then correct the position."""
-        own, acceleration = self.shadow.model, np.array(data.qacc)
-        data.qvel[:] = solution.velocity
+        own, acceleration = self.shadow.model, data.qacc.copy()
+        data.qvel[:] = answer.velocity
         data.qacc[:] = 0.0
         mujoco.mj_Euler(own, data)
         data.qacc[:] = acceleration
         data.qacc_warmstart[:] = acceleration
-        deepest = max((-rows.gap).max(initial=0.0), 0.0)
-        self.largest_penetration = max(self.largest_penetration, float(deepest))
-        if not self.correct:
+        rows = answer.rows
+        deepest, left = violations(
+            rows.efc_J, rows.first, rows.gap, rows.limit_gap, rows.error, rows.target,
+            answer.velocity, len(rows.loss), rows.h,
+        )  # fmt: skip
+        self.largest_penetration = max(self.largest_penetration, deepest)
+        if not self.correct or left <= rows.touch:
             return
-        pressed = np.zeros(len(rows.contact), dtype=bool)
-        pressed[contacts] = solution.sticking & (solution.normal > 0.0)
-        dq = correction(rows, solution.velocity, pressed)
+        dq = correction(rows, answer.velocity, answer.grips)
         if dq is not None:
             qpos = np.array(data.qpos)
             mujoco.mj_integratePos(own, qpos, dq, 1.0)
             data.qpos[:] = qpos
             self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
 
-    def _remember(
-        self,
-        data: Any,
-        rows: Rows,
-        solution: ContactSolution,
-        contacts: np.ndarray,
-        laws: list[Law],
-    ) -> None:
-        """Keep what the table of contacts needs; warn where friction is asked too much."""
-        self.solution = solution
-        listed = rows.contact[contacts]
-        self._last = (
-            rows, contacts, laws, data.contact.pos[listed], data.contact.frame[listed],
-        )  # fmt: skip
-        if self.warn and (solution.normal.size):
-            self._warn(rows, solution, contacts)
-
-    def _warn(self, rows: Rows, solution: ContactSolution, contacts: np.ndarray) -> None:
+    def _warn(self, answer: Answer) -> None:
+        rows, contacts, solution = answer.rows, answer.contacts, answer.solution
         needs = solution.required_friction()
-        over = solution.sticking & (needs > rows.mu[contacts] * (1 + 1e-6))
-        if not over.any():
-            return
+        over = solution.sticking & (needs > rows.mu[contacts] * (1 + EXCEEDED))
         pairs = {tuple(sorted(pair)) for pair in rows.bodies[contacts][over].tolist()}
         for pair in sorted(pairs - self._warned):
             self._warned.add(pair)
@@ -240,7 +248,7 @@ class Stepper:
             need, declared = next(
                 value for key, value in table.pairs().items() if set(key) == set(names)
             )
-            if need > declared * (1 + 1e-6):
+            if need > declared * (1 + EXCEEDED):
                 warnings.warn(
                     f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
                     f"coefficient of {need:.3g}, the model declares {declared:.3g}",
@@ -253,10 +261,11 @@ class Stepper:
     @property
     def contacts(self) -> Contacts:
         """The contacts of the last step, as a table."""
-        if self._last is None or self.solution is None:
+        if self._answer is None:
             return Contacts.none()
-        rows, chosen, laws, point, frame = self._last
-        solution, model = self.solution, self.model
+        rows, chosen, solution = self._answer.rows, self._answer.contacts, self._answer.solution
+        model, listed = self.model, rows.contact[chosen]
+        point, frame = (each[listed] for each in self._places)
         geoms, bodies = rows.geoms[chosen].tolist(), rows.bodies[chosen].tolist()
         frames = frame.reshape(-1, 3, 3)
         normal, tangent = solution.normal / rows.h, solution.tangent / rows.h
@@ -272,7 +281,7 @@ class Stepper:
             force=np.einsum("ni,nij->nj", along, frames),
             required=solution.required_friction(),
             declared=rows.mu[chosen],
-            law=laws,
+            law=list(compress(self._laws_of(rows), chosen.tolist())),
         )
 
 
@@ -320,6 +329,15 @@ def _name(model: Any, kind: str, i: int) -> str:
     if kind == "body" and i == 0:
         return "world"
     return getattr(model, kind)(i).name or f"{kind} {i}"
+
+
+@entry
+def is_finite(numbers: np.ndarray) -> bool:
+    """Whether all numbers are finite."""
+    rest = 0.0
+    for x in numbers:
+        rest += x - x  # NaN for what is not finite
+    return rest == 0.0
 
 
 def _check_finite(data: Any) -> None:

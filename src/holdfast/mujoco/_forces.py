@@ -1,0 +1,301 @@
+"""Kernels about the forces of a step: shared out, checked, judged."""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast.lcp._envelope import multiply_upper, solve_lower
+from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
+from holdfast.models._spread import TOUCHING
+from holdfast.mujoco._balance import BALANCED
+from holdfast.mujoco._kernel import fast_kernel, kernel
+from holdfast.mujoco._scene import EXCESS, SLIP, Found, Numbers, Scene, Work
+
+WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
+NO_FORCE = 1e-12  # as in `holdfast.solution`
+EXCEEDED = 1e-6  # as in `holdfast.mujoco.contacts`
+
+
+@fast_kernel
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the scalar product."""
+    t = 0.0
+    for j in range(a.shape[0]):
+        t += a[j] * b[j]
+    return t
+
+
+@fast_kernel
+def add(t: float, a: np.ndarray, y_inout: np.ndarray) -> None:
+    """Add t a to y."""
+    for j in range(a.shape[0]):
+        y_inout[j] += t * a[j]
+
+
+@kernel
+def closing(sc: Scene, nr: Numbers, i: int, out: Found) -> float:
+    """Return the speed that closes the gap of contact i within the step."""
+    return 0.0 if out.closed[i] else max(sc.gap[i], 0.0) / nr.h
+
+
+@kernel
+def whiten(sc: Scene, wk: Work, row: int, y_out: np.ndarray) -> float:
+    """Fill y_out with a whitened row; return its length."""
+    for j in range(y_out.shape[0]):
+        y_out[j] = sc.rows[row, j]
+    solve_lower(wk.L, wk.envelope, y_out)
+    return np.sqrt(dot(y_out, y_out))
+
+
+@kernel
+def size_of(wk: Work, x: np.ndarray) -> float:
+    """Return the size of a motion in the metric of the inertia."""
+    multiply_upper(wk.L, wk.envelope, x, wk.x[7])
+    return np.sqrt(dot(wk.x[7], wk.x[7]))
+
+
+@kernel
+def measure(sc: Scene, nr: Numbers, wk: Work, out: Found) -> tuple[int, float]:
+    """Fill the whitened normals of the problem's contacts, and their relative separation.
+
+    Writes wk.which[0] (the contacts), wk.white (their normals), wk.each[0] (separation speed),
+    wk.each[1] (normal impulse).
+
+    Returns:
+        How many contacts there are, and the scale of the motion.
+    """
+    scale = max(size_of(wk, sc.v), size_of(wk, out.v_free), size_of(wk, out.motion))
+    if scale == 0.0:
+        scale = 1.0
+    n, longest = 0, 0.0
+    for i in range(sc.gap.shape[0]):
+        if out.contacts[i]:
+            wk.which[0, n] = i
+            wk.each[2, n] = whiten(sc, wk, sc.first[i], wk.white[n])
+            longest = max(longest, wk.each[2, n])
+            n += 1
+    for c in range(n):
+        i = wk.which[0, c]
+        length = wk.each[2, c]
+        if length <= nr.zero_row * longest:
+            length = longest if longest > 0.0 else 1.0
+        away = dot(sc.rows[sc.first[i]], out.motion) + closing(sc, nr, i, out)
+        wk.each[0, c] = away / (length * scale)
+        wk.each[1, c] = out.impulse[sc.first[i]]
+    return n, scale
+
+
+@kernel
+def drive_in(sc: Scene, n: int, wedge: float, wk: Work, out: Found) -> bool:
+    """Fill wk.each[4] with impulses that press contacts that jam, wk.each[1] with what is left.
+
+    Held, such a contact is wedged in between others, and forces of least squares do not show it.
+
+    Returns:
+        Whether there is any.
+    """
+    some = False
+    for c in range(n):
+        i = wk.which[0, c]
+        jams = wedge > 0.0 and wk.masks[4, i] and wk.masks[0, c]
+        some = some or jams
+        wk.each[4, c] = wedge if jams else 0.0
+        wk.each[1, c] = out.impulse[sc.first[i]] - wk.each[4, c]
+    return some
+
+
+@kernel
+def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) -> int:
+    """Share the forces out among the problem's contacts; fill out.impulse, wk.masks[1] (pressed).
+
+    Returns:
+        SHARED, or another status if tangential forces at pressed contacts do not suffice (then
+        the impulses stay as they are), or -1 if the normal forces could not be shared.
+    """
+    m, nefc = sc.v.shape[0], wk.at.shape[0]
+    total, rest = wk.x[0], wk.x[1]
+    for j in range(m):
+        total[j] = 0.0
+    for r in range(nefc):
+        if out.impulse[r] != 0.0:
+            add(out.impulse[r], sc.rows[r], total)
+    dry_and_limits = ne + (sc.loss.shape[0] + sc.limit_gap.shape[0])
+    for r in range(ne, dry_and_limits):
+        add(-out.impulse[r], sc.rows[r], total)
+    for j in range(m):
+        rest[j] = total[j]
+
+    # normals
+    k = 0
+    for r in range(nefc):
+        equality = out.loaded[r] and (r < ne or r >= dry_and_limits)
+        if equality:
+            wk.at[k] = r
+            k += 1
+    for c in range(n):  # loaded normals are no equality rows
+        row = sc.first[wk.which[0, c]]
+        for l in range(k):
+            if wk.at[l] == row:
+                wk.at[l] = -1
+    kept = 0
+    for l in range(k):
+        if wk.at[l] >= 0:
+            wk.at[kept] = wk.at[l]
+            kept += 1
+    flat = wk.white.reshape(wk.white.size)
+    largest = 0.0
+    for c in range(n):
+        wk.masks[0, c] = abs(wk.each[0, c]) <= TOUCHING
+        largest = max(largest, wk.each[1, c])
+    columns = wk.columns[: 2 * m * n].reshape(2, m, n)
+    wedge, wedged = WEDGED * largest, True
+    status = -1
+    while status != SHARED and wedged:  # the second time without
+        wedged = drive_in(sc, n, wedge, wk, out)
+        wedge = 0.0
+        for l in range(kept):
+            whiten(sc, wk, wk.at[l], wk.white[n + l])
+        status = share_normals(
+            flat[: n * m].reshape(n, m), flat[n * m : (n + kept) * m].reshape(kept, m),
+            wk.masks[0, :n], wk.each[1, :n], wk.square, wk.vector, columns,
+            wk.long[: 2 * n].reshape(2, n), wk.E[: n * m].reshape(n, m), wk.pivots,
+            wk.each[3, :n],
+        )  # fmt: skip
+    if status != SHARED:
+        return -1
+    for c in range(n):
+        wk.each[3, c] += wk.each[4, c]
+        largest = max(largest, wk.each[3, c])
+    for c in range(n):
+        wk.masks[1, c] = wk.each[3, c] > PRESSED * largest
+        add(-wk.each[3, c], sc.rows[sc.first[wk.which[0, c]]], rest)
+
+    # tangents
+    solve_lower(wk.L, wk.envelope, total)
+    solve_lower(wk.L, wk.envelope, rest)
+    joints = 0
+    for l in range(kept):  # joints stand first in MuJoCo's list
+        if wk.at[l] < ne:
+            wk.at[joints] = wk.at[l]
+            whiten(sc, wk, wk.at[l], wk.white[joints])
+            joints += 1
+    free = joints
+    for c in range(n):
+        i = wk.which[0, c]
+        if held[i] and wk.masks[1, c]:
+            for e in range(3, sc.dim[i]):
+                wk.at[free] = sc.first[i] + e
+                whiten(sc, wk, wk.at[free], wk.white[free])
+                free += 1
+    t = 0
+    for c in range(n):
+        i = wk.which[0, c]
+        if held[i] and wk.masks[1, c]:
+            for e in range(1, 3):
+                wk.warm[t] = c  # the solver is done with it
+                whiten(sc, wk, sc.first[i] + e, wk.white[free + t])
+                t += 1
+    contact = wk.warm[:t]
+    status = share_tangents(
+        flat[free * m : (free + t) * m].reshape(t, m), contact, flat[: free * m].reshape(free, m),
+        wk.each[3, :n], rest, np.sqrt(dot(total, total)), wk.square, wk.vector,
+        wk.columns[: 2 * m * t].reshape(2, m, t), wk.long[: 2 * t].reshape(2, t),
+        wk.E[: t * m].reshape(t, m), wk.values.reshape(wk.values.size)[: free * m].reshape(free, m),
+        wk.pivots, wk.bounds[:t], wk.bounds[t : t + free],
+    )  # fmt: skip
+    if status != SHARED:
+        return status
+    for r in range(nefc):
+        if r < ne or r >= dry_and_limits:
+            out.impulse[r] = 0.0
+    for l in range(free):
+        out.impulse[wk.at[l]] = wk.bounds[t + l]
+    for l in range(t):
+        row = sc.first[wk.which[0, contact[l]]] + 1 + l % 2
+        out.impulse[row] = wk.bounds[l]
+    for c in range(n):
+        out.impulse[sc.first[wk.which[0, c]]] = wk.each[3, c]
+    return SHARED
+
+
+@kernel
+def tied_as_solved(sc: Scene, held: np.ndarray, shared: bool, n: int, wk: Work,
+                   out: Found) -> bool:  # fmt: skip
+    """Return whether friction acts at pressed contacts only, forces taken as the solver has them.
+
+    Rows can be so nearly dependent that sharing forces out loses what they add up to, while the
+    forces of the solver are good. Where they are all there is, wk.masks[1] (pressed) is filled
+    accordingly; a contact that is held and carries nothing needs no release.
+    """
+    normal = friction = 0.0
+    for c in range(n):
+        i = wk.which[0, c]
+        normal = max(normal, out.impulse[sc.first[i]])
+        wk.each[4, c] = 0.0
+        for e in range(1, sc.dim[i]):
+            wk.each[4, c] = max(wk.each[4, c], abs(out.impulse[sc.first[i] + e]))
+        friction = max(friction, wk.each[4, c])
+    tied = True
+    for c in range(n):
+        i = wk.which[0, c]
+        pressed = out.impulse[sc.first[i]] > PRESSED * normal
+        tied = tied and (pressed or wk.each[4, c] <= PRESSED * friction)
+    for c in range(n):
+        i = wk.which[0, c]
+        pressed = out.impulse[sc.first[i]] > PRESSED * normal
+        if tied:
+            wk.masks[1, c] = pressed
+        elif not shared:
+            wk.masks[1, c] = pressed or (held[i] and wk.each[4, c] <= PRESSED * friction)
+    return tied
+
+
+@kernel
+def balanced(sc: Scene, wk: Work, out: Found) -> bool:
+    """Return whether the impulses add up to the motion."""
+    m = sc.v.shape[0]
+    rest, total = wk.x[0], wk.x[1]
+    for j in range(m):
+        wk.x[2, j] = out.motion[j] - out.v_free[j]
+        total[j] = 0.0
+    for r in range(out.impulse.shape[0]):
+        if out.impulse[r] != 0.0:
+            add(out.impulse[r], sc.rows[r], total)
+    for j in range(m):
+        rest[j] = dot(sc.A[0, j], wk.x[2]) - total[j]
+    solve_lower(wk.L, wk.envelope, rest)
+    solve_lower(wk.L, wk.envelope, total)
+    size = max(size_of(wk, out.motion), size_of(wk, sc.v), size_of(wk, out.v_free))
+    size = max(size, np.sqrt(dot(total, total)))
+    return np.isfinite(size) and np.sqrt(dot(rest, rest)) <= BALANCED * size
+
+
+@kernel
+def judge(sc: Scene, nr: Numbers, out: Found) -> None:
+    """Fill in the fastest sliding of a pressed contact that sticks, and whether friction lacks."""
+    largest = friction = 0.0
+    for i in range(sc.gap.shape[0]):
+        if out.contacts[i]:
+            largest = max(largest, out.impulse[sc.first[i]])
+            if sc.dim[i] >= 3:
+                f_s, f_t = out.impulse[sc.first[i] + 1], out.impulse[sc.first[i] + 2]
+                friction = max(friction, np.sqrt(f_s * f_s + f_t * f_t))
+    slip = excess = 0.0
+    for i in range(sc.gap.shape[0]):
+        if not (out.contacts[i] and sc.sticks[i]):
+            continue
+        row = sc.first[i]
+        pressed = out.impulse[row] > PRESSED * largest
+        if pressed and (out.grips[i] or sc.gap[i] <= nr.open):
+            s, t = dot(sc.rows[row + 1], out.motion), dot(sc.rows[row + 2], out.motion)
+            slip = max(slip, np.sqrt(s * s + t * t))
+        if out.grips[i]:
+            f_s, f_t = out.impulse[row + 1], out.impulse[row + 2]
+            along = np.sqrt(f_s * f_s + f_t * f_t)
+            lacks = along > out.impulse[row] * sc.mu[i] * (1.0 + EXCEEDED)
+            if lacks and along > NO_FORCE * max(largest, friction):
+                excess = 1.0
+    out.numbers[SLIP], out.numbers[EXCESS] = slip, excess

@@ -1,0 +1,78 @@
+"""Copying the options of a model: one stretch of memory if its layout is known, else by name."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from holdfast.mujoco._mj import mujoco
+
+_TYPES = {"mjtNum": ctypes.c_double, "int": ctypes.c_int}
+
+
+def option_copier(user: Any, own: Any) -> Callable[[], None]:
+    """A function that copies all options of one model to another."""
+    layout = _layout()
+    if layout is not None:
+        target, source, size = _start(layout, own), _start(layout, user), ctypes.sizeof(layout)
+
+        def at_once() -> None:
+            ctypes.memmove(target, source, size)
+
+        return at_once
+    names = [name for name in dir(user.opt) if not name.startswith("_")]
+    arrays = [name for name in names if isinstance(getattr(user.opt, name), np.ndarray)]
+    numbers = [name for name in names if isinstance(getattr(user.opt, name), (int, float))]
+
+    def by_name() -> None:
+        for name in numbers:
+            setattr(own.opt, name, getattr(user.opt, name))
+        for name in arrays:
+            getattr(own.opt, name)[:] = getattr(user.opt, name)
+
+    return by_name
+
+
+@cache
+def _layout() -> Any:
+    """The struct mjOption as MuJoCo describes it; None if it does not, or wrongly."""
+    try:
+        from mujoco.introspect.structs import STRUCTS
+
+        described: Any = STRUCTS["mjOption"].fields
+    except (ImportError, KeyError):
+        return None
+    fields = []
+    for field in described:
+        name, _, count = str(field.type).partition(" [")
+        if name not in _TYPES:
+            return None
+        kind: Any = _TYPES[name]
+        fields.append((field.name, kind * int(count[:-1]) if count else kind))
+    layout = type("Options", (ctypes.Structure,), {"_fields_": fields})
+    return layout if _is_true(layout) else None
+
+
+def _start(layout: Any, model: Any) -> int:
+    """Address of the options, from that of an array within."""
+    return model.opt.gravity.ctypes.data - layout.gravity.offset
+
+
+def _is_true(layout: Any) -> bool:
+    """Whether every option stands where the layout says: each is changed and looked up."""
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    options = layout.from_address(_start(layout, model))
+    for value, (name, kind) in enumerate(layout._fields_, start=1):
+        if kind in _TYPES.values():
+            setattr(model.opt, name, value)
+            found = [getattr(options, name)]
+        else:
+            getattr(model.opt, name)[:] = value
+            found = list(getattr(options, name))
+        if any(each != value for each in found):
+            return False
+    return True
