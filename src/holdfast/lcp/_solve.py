@@ -85,7 +85,7 @@ UNCERTIFIED = 4  # as in `holdfast.lcp.Status`
 MAX_ATTEMPTS = 3  # how often to go on after rounding hid a violated row
 DEFAULT_PIVOTS = 50  # far above the 3 (n + m) ever seen
 WORK_PER_CALL = 2 * 10**8  # multiplications between two looks at Ctrl-C: tens of milliseconds
-LOOK_AT_ALL = 4096  # up to this many rows, the longest is looked for among all, else in a sample
+LOOK_AT = 1024  # among about so many rows the longest one is looked for
 
 SURVEY = 20  # status of `advance`: the candidates are solved, the other rows are to be looked at
 
@@ -202,8 +202,7 @@ def advance(
             numbers[k] = 0.0
         numbers[KEPT] = np.inf
         if status == SOLVED:
-            stride = np.int64(1) if n <= LOOK_AT_ALL else np.int64(THINNING)
-            longest = longest_row(values, offsets, st.weight, stride)
+            longest = longest_row(values, offsets, st.weight, 1 + n // LOOK_AT)
             numbers[SHORTEST] = zero_row * longest
             numbers[SURE] = FAIRLY_SURE
             if not longest < HUGE:
