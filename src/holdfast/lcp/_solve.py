@@ -203,6 +203,8 @@ def advance(
         numbers[KEPT] = np.inf
         if status == SOLVED:
             longest = longest_row(values, offsets, st.weight, 1 + n // LOOK_AT)
+            if longest < TINY:  # hardly: only rows of zeros in the sample
+                longest = longest_row(values, offsets, st.weight, np.int64(1))
             numbers[SHORTEST] = zero_row * longest
             numbers[SURE] = FAIRLY_SURE
             if not longest < HUGE:
