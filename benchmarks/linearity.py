@@ -104,7 +104,9 @@ def _calls(problem: Problem) -> dict[str, Callable[[], object]]:
         "pass": lambda: np.dot(rows, x, out=out),
         "sum": rows.sum,
     }
-    if problem.blocks is not None:
+    if problem.blocks is not None:  # then N is its values and the numbers of their blocks
+        which = np.asarray(problem.blocks)
+        calls["pass"] = lambda: (np.dot(rows, x, out=out), which.sum())
         calls["wrap"] = problem.wrap
     return calls
 
