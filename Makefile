@@ -42,6 +42,7 @@ docs: $(VENV)/stamp-docs  ## HTML pages in docs/_build/html; warnings are errors
 bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/grasp.py
+	@$(BIN)/python benchmarks/step.py
 	@$(BIN)/python benchmarks/publish.py
 
 clean:  ## remove the environment, caches and everything built

@@ -26,7 +26,7 @@ BEGIN, END = "<!-- generated: bench -->", "<!-- end -->"
 def main() -> None:
     results = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "benchmarks" / "results"
     data = json.loads((results / "results.json").read_text())
-    tables = [table(results, name) for name in ("speed_families", "robustness", "grasp")]
+    tables = [table(results, name) for name in ("speed_families", "robustness", "grasp", "step")]
     tables += [words(results, name) for name in ("linearity", "warm")]
     source = f"*{origin(data)}*"
     text = "\n\n".join([source, *(table for table in tables if table)])

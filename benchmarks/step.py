@@ -1,6 +1,6 @@
 """Step time of holdfast from Python against `mj_step`, on the same scenes, as ratios.
 
-    python benchmarks/step.py [--quick] [--out FILE.json] [--scenes grasp pile]
+    python benchmarks/step.py [--quick] [--out benchmarks/results] [--scenes grasp pile]
 
 Every scene starts from one state and is stepped under three settings that take turns, one step
 each: MuJoCo as the scene has it (its defaults), MuJoCo with its recipe against slip (elliptic
@@ -84,19 +84,6 @@ def plate(points: int) -> str:
       </body></worldbody></mujoco>"""
 
 
-def pile(boxes: int = 20, seed: int = 0) -> str:
-    """Boxes that fall on a heap."""
-    rng = np.random.default_rng(seed)
-    bodies = "".join(
-        f'<body pos="{rng.uniform(-0.2, 0.2)} {rng.uniform(-0.2, 0.2)} {0.1 + 0.13 * i}"'
-        f' euler="{rng.uniform(0, 90)} {rng.uniform(0, 90)} 0"><freejoint/>'
-        '<geom type="box" size=".06 .05 .04" mass=".5"/></body>'
-        for i in range(boxes)
-    )
-    return f"""<mujoco><option timestep="0.005"/><worldbody>
-      <geom type="plane" size="5 5 1"/>{bodies}</worldbody></mujoco>"""
-
-
 def _row() -> str:
     return scenes.row_of_boxes(20, size=0.1, squeeze=20 * 20 * 9.81)
 
@@ -105,7 +92,7 @@ SCENES = (
     Scene("grasp", lambda: scenes.row_of_boxes(2)),
     Scene("quadruped", scenes.quadruped),
     Scene("row of 20", _row, restart=20),
-    Scene("pile of 20", pile, seconds=60.0),
+    Scene("pile of 20", lambda: scenes.pile(20), seconds=60.0),
     Scene("plate 16", lambda: plate(16)),
     Scene("plate 64", lambda: plate(64)),
     Scene("plate 256", lambda: plate(256)),
@@ -178,12 +165,12 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
     )
 
 
-HEADINGS = ("scene", "contacts", "default", "noslip", "ours", "p99", "/ default", "/ noslip",
-            "inconsistent", "slip", "sinks in")  # fmt: skip
+HEADINGS = ("scene", "contacts", "default, µs", "noslip, µs", "ours, µs", "its p99", "/ default",
+            "/ noslip", "inconsistent", "slip, m/s", "sinks in, m")  # fmt: skip
 
 
 def cells(outcome: Outcome) -> tuple[str, ...]:
-    """One line of the table: times in µs, slip in m/s, penetration in m."""
+    """One line of the table."""
     o, (default, noslip) = outcome, outcome.ratios
     times = (f"{1e6 * t:.1f}" for t in (o.default, o.noslip, o.ours, o.slowest))
     return (o.scene, f"{o.contacts:.0f}", *times, f"{default:.2f}", f"{noslip:.2f}",
@@ -191,11 +178,18 @@ def cells(outcome: Outcome) -> tuple[str, ...]:
             )  # fmt: skip
 
 
+def table(outcomes: list[Outcome]) -> str:
+    """The same as Markdown, for `publish.py`."""
+    lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1)), *map(cells, outcomes)]
+    title = "**One step from Python beside MuJoCo's**"
+    return "\n".join([title, "", *("| " + " | ".join(line) + " |" for line in lines)]) + "\n"
+
+
 def main() -> None:
-    """Measure, print a table, write JSON."""
+    """Measure, print a table, write it with all numbers to a folder."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="a quarter of the steps")
-    parser.add_argument("--out", type=Path, help="write all numbers to this JSON file")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--scenes", nargs="*", help="only scenes whose name contains one of these")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -208,11 +202,14 @@ def main() -> None:
         outcome = measure(scene, scene.steps // part, scene.seconds / part)
         outcomes.append(outcome)
         print("  ".join(cell.rjust(12) for cell in cells(outcome)), outcome.problem, flush=True)
-    if given.out:
-        versions = {"mujoco": mujoco.__version__, "numpy": np.__version__,
-                    "python": platform.python_version(), "machine": platform.machine()}  # fmt: skip
-        record = [{**asdict(o), "ratios": o.ratios} for o in outcomes]
-        given.out.write_text(json.dumps({"versions": versions, "scenes": record}, indent=1) + "\n")
+    versions = {"mujoco": mujoco.__version__, "numpy": np.__version__,
+                "python": platform.python_version(), "machine": platform.machine()}  # fmt: skip
+    record = [{**asdict(o), "ratios": o.ratios} for o in outcomes]
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "step.json").write_text(
+        json.dumps({"versions": versions, "scenes": record}, indent=1) + "\n"
+    )
+    (given.out / "step.md").write_text(table(outcomes))
 
 
 if __name__ == "__main__":

@@ -507,21 +507,9 @@ def test_rows_are_the_same_in_both_cones(friction: str) -> None:
     assert motions[0] == pytest.approx(motions[1], abs=1e-9)
 
 
-def heap(boxes: int, seed: int) -> str:
-    rng = np.random.default_rng(seed)
-    bodies = "".join(
-        f'<body pos="{rng.uniform(-0.1, 0.1)} {rng.uniform(-0.1, 0.1)} {0.1 + 0.13 * i}"'
-        f' euler="{rng.uniform(0, 90)} {rng.uniform(0, 90)} 0"><freejoint/>'
-        '<geom type="box" size=".06 .05 .04" mass=".5"/></body>'
-        for i in range(boxes)
-    )
-    return f"""<mujoco><option timestep="0.005"/><worldbody>
-      <geom type="plane" size="5 5 1"/>{bodies}</worldbody></mujoco>"""
-
-
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_heap_comes_to_rest_by_the_usual_path(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = mujoco.MjModel.from_xml_string(heap(6, seed))
+    model = mujoco.MjModel.from_xml_string(scenes.pile(6, seed, reach=0.1))
     data = mujoco.MjData(model)
     stepper = hf.Stepper(model, warn=False)
     monkeypatch.setattr(stepper, "_solve_long", lambda _: pytest.fail("took the long way"))

@@ -162,6 +162,15 @@ class ContactSolution:
     def _along(self, rows: np.ndarray) -> np.ndarray:
         return rows @ self.motion if len(rows) else np.zeros(self.problem.n)
 
+    def relative_sliding(self) -> np.ndarray:
+        """(n,) the larger of both tangential speeds of each contact, relative."""
+        fastest = np.zeros(self.problem.n)
+        for name in ("S", "T"):
+            rows = getattr(self.problem, name)
+            if len(rows):
+                fastest = np.maximum(fastest, self._relative(name, rows @ self.motion))
+        return fastest
+
     # --- judgement -------------------------------------------------------------------------------
 
     @cached_property

@@ -7,7 +7,7 @@ while the caller holds them). Each kernel is plain Python: NUMBA_DISABLE_JIT=1 r
 
 Numba caches a compiled kernel until the file that it is written in changes, and does not notice
 changes in the files of the kernels that it calls. Here the stamp of a cached kernel covers all
-files of this folder, so that an edited or updated checkout never runs yesterday's kernel.
+files of the package, so that an edited or updated checkout never runs yesterday's kernel.
 
 Compilation makes millions of small objects that live until it ends; Python's cycle collector
 walks over them again and again for nothing, and is stopped meanwhile.
@@ -36,8 +36,8 @@ _FAST = {**_INTERNAL, "fastmath": {"reassoc", "contract"}}
 
 
 def _stamp() -> tuple[tuple[str, int, int], ...]:
-    """Name, time and size of every source file of this folder."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    """Name, time and size of every source file of the package."""
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
     stats = [(file.name, file.stat()) for file in files]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 

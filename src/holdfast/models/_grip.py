@@ -126,7 +126,7 @@ def _search(
                 raise
             return None
         spread = spread_forces(solution)
-        take = wants_stick & ~held & spread.pressed & (_sliding(solution) > SLIDING)
+        take = wants_stick & ~held & spread.pressed & (solution.relative_sliding() > SLIDING)
         if spread.tied and not take.any():
             solution = replace(
                 solution, normal=spread.normal, tangent=spread.tangent,
@@ -147,14 +147,3 @@ def _let_go(solution: ContactSolution, grips: np.ndarray) -> ContactSolution:
     equal = rows[lcp.find_indices(p.M, rows).J_rows]
     active = np.vstack([equal, solution.active[solution.rank :]])
     return replace(solution, sticking=grips, active=active, rank=len(equal))
-
-
-def _sliding(solution: ContactSolution) -> np.ndarray:
-    """(n,) relative sliding speed of each contact."""
-    p = solution.problem
-    fastest = np.zeros(p.n)
-    for name, rows in (("S", p.S), ("T", p.T)):
-        if len(rows):
-            speed = np.abs(rows @ solution.motion) / (solution.lengths(name) * solution.scale)
-            fastest = np.maximum(fastest, speed)
-    return fastest

@@ -19,7 +19,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
-from holdfast.mujoco._kernel import entry
+from holdfast.lcp._kernel import entry
 from holdfast.mujoco.assemble import Rows
 
 LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows are linear

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._envelope import multiply_upper, solve_lower
+from holdfast.lcp._kernel import fast_kernel, kernel
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
-from holdfast.mujoco._balance import BALANCED
-from holdfast.mujoco._kernel import fast_kernel, kernel
+from holdfast.mujoco._release import BALANCED
 from holdfast.mujoco._scene import EXCESS, SLIP, Found, Numbers, Scene, Work
 
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one

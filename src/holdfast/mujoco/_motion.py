@@ -10,8 +10,7 @@ from holdfast.errors import InfeasibleError, SolveError, UncertifiedError
 from holdfast.lcp import Status
 from holdfast.models import ContactModel, Frictionless, Mixed, NoSlip, Viscous
 from holdfast.models.laws import Law, frictionless, stick, viscous
-from holdfast.mujoco._balance import balanced
-from holdfast.mujoco._release import released
+from holdfast.mujoco._release import balances, released
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
@@ -63,7 +62,8 @@ class Motion:
             solution = self._consistent(problem, laws, None)
         for rank_tol in COARSER:
             if solution is None:
-                solution = balanced(self._released(problem, laws, rank_tol))
+                found = self._released(problem, laws, rank_tol)
+                solution = found if balances(found) else None
         if solution is None:
             raise UncertifiedError(
                 "the forces do not add up to the motion", status=Status.UNCERTIFIED,
@@ -84,7 +84,7 @@ class Motion:
             if to_the_letter:
                 raise
             return None
-        return balanced(solution) if solution.consistent or to_the_letter else None
+        return solution if (solution.consistent or to_the_letter) and balances(solution) else None
 
     def _released(
         self, problem: ContactProblem, laws: list[Law], rank_tol: float

@@ -18,11 +18,11 @@ from dataclasses import replace
 import numpy as np
 
 from holdfast.errors import SolveError
-from holdfast.mujoco._balance import BALANCED
 from holdfast.solution import ContactSolution
 
 PRESSED = 1e-9  # normal impulse, relative to the largest one, that counts as pressing
 SLIDING = 1e-9  # relative speed that counts as sliding
+BALANCED = 1e-9  # relative momentum residual of forces that may be published
 
 
 def released(
@@ -57,7 +57,7 @@ def _jammed(
     held, jams = wants_stick.copy(), np.zeros_like(wants_stick)
     while True:  # every contact is released and taken back at most once
         solution = _spread(solve(held))
-        back = wants_stick & ~held & _pressed(solution) & (_speed(solution) > SLIDING)
+        back = wants_stick & ~held & _pressed(solution) & (solution.relative_sliding() > SLIDING)
         loose = _loose(solution, held) & ~jams
         if not back.any() and not loose.any():
             return _judged(solution, wants_stick)
@@ -65,10 +65,15 @@ def _jammed(
         held = (held & ~loose) | back
 
 
+def balances(solution: ContactSolution) -> bool:
+    """Whether the forces add up to the motion, so that they may be published."""
+    return solution.momentum_residual() <= BALANCED
+
+
 def _spread(solution: ContactSolution) -> ContactSolution:
     """The forces spread out, if they still add up; else as the solver has them."""
     spread = solution.spread()
-    return spread if spread.momentum_residual() <= BALANCED else solution
+    return spread if balances(spread) else solution
 
 
 def _loose(solution: ContactSolution, held: np.ndarray) -> np.ndarray:
@@ -85,17 +90,11 @@ def _pressed(solution: ContactSolution) -> np.ndarray:
 
 def _judged(solution: ContactSolution, wants_stick: np.ndarray) -> ContactSolution:
     """Say whether exactly the pressed contacts stick."""
-    slides = wants_stick & ~solution.sticking & _pressed(solution) & (_speed(solution) > SLIDING)
+    slides = (
+        wants_stick
+        & ~solution.sticking
+        & _pressed(solution)
+        & (solution.relative_sliding() > SLIDING)
+    )
     holds = _loose(solution, solution.sticking)
     return replace(solution, consistent=not (slides.any() or holds.any()))
-
-
-def _speed(solution: ContactSolution) -> np.ndarray:
-    """(n,) relative sliding speed of each contact."""
-    p = solution.problem
-    speed = np.zeros(p.n)
-    for name, rows in (("S", p.S), ("T", p.T)):
-        if len(rows):
-            along = np.abs(rows @ solution.motion) / (solution.lengths(name) * solution.scale)
-            speed = np.maximum(speed, along)
-    return speed

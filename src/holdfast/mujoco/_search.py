@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
+from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp._solve import INFEASIBLE, SCALARS, SURVEY, UNCERTIFIED, advance, survey
 from holdfast.lcp.status import Status
 from holdfast.models._grip import SLIDING
@@ -30,7 +31,6 @@ from holdfast.mujoco._forces import (
     tied_as_solved,
     whiten,
 )
-from holdfast.mujoco._kernel import entry, kernel
 from holdfast.mujoco._scene import (
     CONSISTENT,
     PIVOTS,

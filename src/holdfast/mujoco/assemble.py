@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.lcp._kernel import entry
 from holdfast.mujoco._inertia import effective_inertia
-from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.problem import ContactProblem

@@ -141,3 +141,16 @@ def squat(time: float, ctrl: np.ndarray) -> np.ndarray:
     sway = 0.08 * np.sin(2 * np.pi * 0.7 * time)
     legs = ctrl.reshape(4, 3) + np.array([sway, bend, -2 * bend])
     return legs.ravel()
+
+
+def pile(boxes: int, seed: int = 0, reach: float = 0.2) -> str:
+    """Boxes that fall on a heap, from within `reach` [m] of its middle."""
+    rng = np.random.default_rng(seed)
+    bodies = "".join(
+        f'<body pos="{rng.uniform(-reach, reach)} {rng.uniform(-reach, reach)} {0.1 + 0.13 * i}"'
+        f' euler="{rng.uniform(0, 90)} {rng.uniform(0, 90)} 0"><freejoint/>'
+        '<geom type="box" size=".06 .05 .04" mass=".5"/></body>'
+        for i in range(boxes)
+    )
+    return f"""<mujoco><option timestep="0.005"/><worldbody>
+      <geom type="plane" size="5 5 1"/>{bodies}</worldbody></mujoco>"""

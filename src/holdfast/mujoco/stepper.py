@@ -19,11 +19,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from holdfast.errors import HoldfastError, InputError
+from holdfast.lcp._kernel import entry
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco._answer import Answer, from_solution
 from holdfast.mujoco._correct import correction, violations
-from holdfast.mujoco._kernel import entry
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
