@@ -304,7 +304,7 @@ def nearest_motion(
         return np.linalg.solve(L.T, Z @ y0)
     p = Z.shape[1]
     # rows that are opposite up to rounding leave a gap of rounding, so the tolerance is above it
-    tight = {"primal_tol": 1e-11, "dual_tol": 1e-12}
+    tight = {"primal_tol": 1e-11 + 1e-13 * np.linalg.cond(L), "dual_tol": 1e-12}
     d, _, flag, _ = daqp.solve(
         np.eye(p), np.zeros(p), A, np.full(len(A), 1e30), gap / unit, **tight
     )

@@ -96,13 +96,16 @@ def _starts(
 def _leaving(problem: ContactProblem, solve: Solve, wants_stick: np.ndarray) -> np.ndarray:
     """(n,) contacts that separate when nothing is held.
 
-    Without joints nothing can separate that does not in free motion, or is pushed by a contact
-    that closes: then a solve is spared, and the contact is released later if nothing presses it.
+    Where joints allow the free motion, nothing can separate that does not in it, or is pushed by
+    a contact that closes: then a solve is spared, and the contact is released later if nothing
+    presses it.
     """
     p = problem
     none = np.zeros_like(wants_stick)
-    if p.j == 0 and not ((p.N @ p.free_velocity > p.c_N) & wants_stick).any():
-        return none
+    if not ((p.N @ p.free_velocity > p.c_N) & wants_stick).any():
+        miss = np.abs(p.J @ p.free_velocity - p.c_J)
+        if (miss <= SLIDING * p.lengths["J"] * p.factor.size(p.free_velocity)).all():
+            return none
     free = solve(none)
     speed = free.separation / (free.lengths("N") * free.scale)
     return wants_stick & (speed > SLIDING)

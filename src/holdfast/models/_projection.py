@@ -9,9 +9,8 @@ one complementarity solver, and sorts the forces out again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,10 +19,10 @@ from holdfast.errors import InfeasibleError, InputError, SolveError
 from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
 from holdfast.lcp.find_indices import Indices, check_rank_tol
 from holdfast.lcp.inertia import InertiaFactor
+from holdfast.lcp.options import checked
 from holdfast.models._reduction import RANK_TOL, Elimination, check_targets
 from holdfast.solution import ContactSolution
 
-_NONE = np.empty(0)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
 
@@ -32,8 +31,7 @@ Parts: TypeAlias = tuple[
 ]  # of J, S, T, R, A and D
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(NamedTuple):
     """What the motion must satisfy. All arrays have m columns or one entry per row."""
 
     J: np.ndarray
@@ -47,8 +45,7 @@ class Rows:
     D_bound: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Projection:
+class Projection(NamedTuple):
     """Motion, and the force of every row (zero at equality rows found redundant)."""
 
     motion: np.ndarray
@@ -60,21 +57,13 @@ class Projection:
     f_D: np.ndarray
     pivots: int
     indices: Indices
-    G: np.ndarray  # (rank, m) the equality rows that were kept
-    rows: Rows
-    residuals: lcp.Residuals
+    rank: int  # of the equality rows
+    active: np.ndarray  # (k, m) rows that hold with equality, first the kept equality rows
 
     @property
     def loaded(self) -> np.ndarray:
         """Rows of A that carry force."""
-        return np.flatnonzero(self.f_A)
-
-    @property
-    def active(self) -> np.ndarray:
-        """(k, m) rows that hold with equality, those of G first: for the linear map."""
-        rows = self.rows
-        stuck = np.abs(self.f_D) < rows.D_bound
-        return np.concatenate([self.G, rows.A[self.loaded], rows.D[stuck]])
+        return self.f_A.nonzero()[0]
 
 
 def project(
@@ -94,7 +83,7 @@ def project(
     """
     check_rank_tol(rank_tol)
     warm = warm_rows(warm_start, len(rows.A))
-    pivot = partial(_project_pivoting, M, x0, rows, options or lcp.Options(), rank_tol, warm)
+    pivot = partial(_project_pivoting, M, x0, rows, checked(options), rank_tol, warm)
     if solver == "ppm":
         return pivot()
     if solver not in ("lemke", "qp"):
@@ -128,7 +117,7 @@ def _project_dense(
     G = np.vstack([kept, rows.R[extra]])
     c_G = np.zeros(len(G))
     c_G[: len(indices.J_rows)] = rows.c_J[indices.J_rows]
-    z, motion, pivots, residuals = _solve_dense(M, x0, G, c_G, rows, solver, options)
+    z, motion, pivots = _solve_dense(M, x0, G, c_G, rows, solver, options)
     g, a = len(G), len(rows.A)
     f_J, f_S, f_T, f_R = forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
     start = 0
@@ -136,9 +125,9 @@ def _project_dense(
         force[which] = z[start : start + len(which)]
         start += len(which)
     check_targets(M, rows.J, rows.c_J, indices.J_rows, motion, x0)
-    return Projection(
-        motion, f_J, f_S, f_T, f_R, z[g : g + a], z[g + a :], pivots, indices, G, rows, residuals
-    )
+    f_A, f_D = z[g : g + a], z[g + a :]
+    active = np.concatenate([G, rows.A[f_A != 0.0], rows.D[np.abs(f_D) < rows.D_bound]])
+    return Projection(motion, f_J, f_S, f_T, f_R, f_A, f_D, pivots, indices, g, active)
 
 
 def _project_pivoting(
@@ -154,57 +143,68 @@ def _project_pivoting(
     Rows go in by the order of the paper's Algorithm 2: J, then S and T contact by contact; R
     after them. Unilateral rows and rows with dry friction follow.
     """
-    parts = (rows.J, _interleaved(rows.S, rows.T), rows.R, rows.A, rows.D)
-    values = np.concatenate(parts)
-    j, t, r, a = map(len, parts[:4])
-    g = j + t + r  # equality rows
-    b = _NONE
-    if rows.c_J.any() or rows.c_A.any():
-        b = np.zeros(len(values))
-        b[:j] = -rows.c_J
-        b[g : g + a] = -rows.c_A
-    lo, hi = np.zeros(len(values)), np.full(len(values), np.inf)
-    lo[:g] = -np.inf
-    lo[g + a :] = -rows.D_bound
-    hi[g + a :] = rows.D_bound
+    J, S, T, R, c_J, A, _, D, D_bound = rows
+    j, t, a = len(J), len(S) + len(T), len(A)
+    g = j + t + len(R)  # equality rows
+    values, b, lo, hi = _stack(rows)
     blocks = np.array(M if M.ndim == 3 else M[None])
     arrays = Arrays(values, _NO_BLOCKS, blocks, np.array(x0), b, lo, hi)
     answer = solve_arrays(
         arrays, warm + g, options, lambda: FactoredLCP(values, M, x0, b, lo, hi), rank_tol
     )
-    z, loaded = answer.z, np.sort(answer.loaded)
-    kept = loaded[: np.searchsorted(loaded, g)]
-    tangents = kept[np.searchsorted(kept, j) : np.searchsorted(kept, j + t)] - j
-    step = 2 if len(rows.T) else 1
+    z, equal = answer.z, answer.loaded
+    equal = equal[equal < g]
+    equal.sort()
+    ends = equal.searchsorted((j, j + t))
+    tangents, step = equal[ends[0] : ends[1]] - j, 2 if len(T) else 1
+    second = tangents % step == 1
     indices = Indices(
-        kept[: np.searchsorted(kept, j)],
-        tangents[tangents % step == 0] // step,
-        tangents[tangents % step == 1] // step,
-        *answer.equality_pivots,
-        rank_tol,
-    )
-    check_targets(M, rows.J, rows.c_J, indices.J_rows, answer.motion, x0)
-    return Projection(
-        answer.motion, *by_part(z, rows), answer.pivots, indices, values[kept], rows,
-        answer.residuals,
+        equal[: ends[0]], tangents[~second] // step, tangents[second] // step,
+        *answer.equality_pivots, rank_tol,
     )  # fmt: skip
+    motion = answer.motion
+    check_targets(M, J, c_J, indices.J_rows, motion, x0)
+    forces = by_part(z, rows)
+    holding = [equal, g + forces[4].nonzero()[0]]
+    if len(D):
+        holding.append(g + a + np.flatnonzero(np.abs(forces[5]) < D_bound))
+    active = values[np.concatenate(holding)]
+    return Projection(motion, *forces, answer.pivots, indices, len(equal), active)
+
+
+def _stack(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, offsets and bounds one below the other: J, S and T in turns, R, A, D."""
+    J, S, T, R, c_J, A, c_A, D, D_bound = rows
+    j, a = len(J), len(A)
+    t = j + len(S) + len(T)
+    g = t + len(R)
+    values = np.empty((g + a + len(D), J.shape[1]))
+    offsets, lo, hi = np.zeros((3, len(values)))
+    lo[:g] = -np.inf
+    hi.fill(np.inf)
+    values[:j] = J
+    offsets[:j] = -c_J
+    if len(T):
+        values[j:t:2], values[j + 1 : t : 2] = S, T
+    else:
+        values[j:t] = S
+    values[t:g] = R
+    values[g : g + a] = A
+    offsets[g : g + a] = -c_A
+    if len(D):
+        values[g + a :] = D
+        lo[g + a :], hi[g + a :] = -D_bound, D_bound
+    return values, offsets, lo, hi
 
 
 def by_part(z: np.ndarray, rows: Rows) -> Parts:
-    """Entries of J, S, T, R, A and D, out of one vector in the order of `_project_pivoting`."""
-    ends = np.cumsum([len(rows.J), len(rows.S) + len(rows.T), len(rows.R), len(rows.A)])
-    J, along, R, A, D = np.split(z, ends)
-    S, T = (along[::2], along[1::2]) if len(rows.T) else (along, along[:0])
-    return J, S, T, R, A, D
-
-
-def _interleaved(S: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """Rows S_0, T_0, S_1, T_1, ...; S alone where there are no second tangents."""
-    if len(T) == 0:
-        return S
-    both = np.empty((2 * len(S), S.shape[1]))
-    both[::2], both[1::2] = S, T
-    return both
+    """Entries of J, S, T, R, A and D, out of one vector in the order of `_stack`."""
+    j = len(rows.J)
+    t = j + len(rows.S) + len(rows.T)
+    r = t + len(rows.R)
+    a = r + len(rows.A)
+    S, T = (z[j:t:2], z[j + 1 : t : 2]) if len(rows.T) else (z[j:t], z[:0])
+    return z[:j], S, T, z[t:r], z[r:a], z[a:]
 
 
 def _kept(rows: Rows, indices: Indices) -> np.ndarray:
@@ -229,7 +229,7 @@ def _solve_dense(
     rows: Rows,
     solver: str,
     options: lcp.Options | None,
-) -> tuple[np.ndarray, np.ndarray, int, lcp.Residuals]:
+) -> tuple[np.ndarray, np.ndarray, int]:
     """The LCP of the unilateral rows alone, as the paper has it, solved dense."""
     reduction = Elimination(InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), x0, G, c_G)
     targets = np.concatenate([rows.c_A, np.zeros(len(rows.D))])
@@ -241,7 +241,7 @@ def _solve_dense(
     answer = lcp.solve(left.T @ left, e, solver, options, lo=lo, hi=hi)
     effect = columns @ answer.z
     forces = np.concatenate([reduction.forces(effect), answer.z])
-    return forces, reduction.motion(effect), answer.pivots, answer.residuals
+    return forces, reduction.motion(effect), answer.pivots
 
 
 def warm_rows(warm_start: Any, count: int) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
+from holdfast.lcp.inertia import InertiaFactor
 from holdfast.models._projection import Projection, Rows, by_part, project
 from holdfast.models._reduction import RANK_TOL
 from holdfast.problem import ContactProblem
@@ -48,22 +49,23 @@ def solve_velocity(
     p = problem
     drag = drag_matrix(p, mu_v)
     M, v_free = p.M, p.free_velocity
-    if drag.any():
+    if mu_v.any():
         M = p.inertia + p.step * drag
-        v_free = np.linalg.solve(M, p.impulse)
+        v_free = InertiaFactor(M[None]).solve(p.impulse)  # unlike LU, the same in any units
+    elif solver != "ppm":
+        M = p.inertia
+    some = not sticking.all()
     rows = Rows(
         J=p.J,
-        S=p.S[sticking] if len(p.S) else p.S,
-        T=p.T[sticking] if len(p.T) else p.T,
-        R=p.R[sticking[p.R_contact]],
+        S=p.S[sticking] if some and len(p.S) else p.S,
+        T=p.T[sticking] if some and len(p.T) else p.T,
+        R=p.R[sticking[p.R_contact]] if some else p.R,
         c_J=p.c_J,
-        A=np.vstack([p.N, p.U]),
-        c_A=np.concatenate([p.c_N, p.c_U]),
+        A=np.concatenate([p.N, p.U]) if len(p.U) else p.N,
+        c_A=np.concatenate([p.c_N, p.c_U]) if len(p.U) else p.c_N,
         D=p.D,
         D_bound=p.D_bound,
     )
-    if solver != "ppm":
-        M = p.inertia + (p.step * drag if drag.any() else 0.0)
     with errors_about(problem, rows, sticking):
         answer = project(
             M, v_free, rows, solver=solver, options=options, rank_tol=rank_tol,
@@ -112,9 +114,10 @@ def _contradiction(problem: ContactProblem, A: np.ndarray, weights: dict[str, np
 def drag_matrix(problem: ContactProblem, mu_v: np.ndarray) -> np.ndarray:
     """``S' mu S + T' mu T``."""
     drag = np.zeros((problem.m, problem.m))
-    for rows in (problem.S, problem.T):
-        if len(rows) and mu_v.any():
-            drag += rows.T @ (mu_v[:, None] * rows)
+    if mu_v.any():
+        for rows in (problem.S, problem.T):
+            if len(rows):
+                drag += rows.T @ (mu_v[:, None] * rows)
     return drag
 
 
@@ -159,7 +162,7 @@ def solution_of(
         active=answer.active,
         drag=drag,
         bilateral_rows=answer.indices.J_rows,
-        rank=len(answer.G),
+        rank=answer.rank,
         rank_gap=answer.indices.gap,
         rank_ambiguous=answer.indices.ambiguous,
     )
