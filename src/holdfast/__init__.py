@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import errors, lcp
 from holdfast.errors import (
+    FrictionWarning,
     HoldfastError,
     InconsistentConfigurationError,
     InfeasibleError,
@@ -24,6 +25,7 @@ from holdfast.errors import (
     RayTerminationError,
     SolveError,
     UncertifiedError,
+    UnsupportedError,
 )
 from holdfast.lcp import find_indices
 from holdfast.models import (
@@ -56,6 +58,7 @@ __all__ = [
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",
+    "FrictionWarning",
     "Frictionless",
     "HoldfastError",
     "InconsistentConfigurationError",
@@ -71,6 +74,7 @@ __all__ = [
     "Stepper",
     "StewartTrinkle",
     "UncertifiedError",
+    "UnsupportedError",
     "Viscous",
     "build_problem",
     "errors",

@@ -8,6 +8,8 @@ Two families:
 * `SolveError`: the problem is well posed but no certified answer exists or was
   found. It carries the problem, so that it can be saved and attached to a report,
   and whatever the solver got to.
+
+And one warning, `FrictionWarning`.
 """
 
 from __future__ import annotations
@@ -32,6 +34,10 @@ class InputError(HoldfastError, ValueError):
     def __init__(self, argument: str, message: str) -> None:
         super().__init__(f"{argument}: {message}")
         self.argument = argument
+
+
+class UnsupportedError(InputError):
+    """A model that holds something which exact contact cannot treat; `argument` names it."""
 
 
 class NotSymmetricError(InputError):
@@ -182,3 +188,7 @@ class InconsistentConfigurationError(SolveError):
         self.contacts = contacts
         self.proven = proven
         self.certificate = certificate
+
+
+class FrictionWarning(UserWarning):
+    """A contact holds only because friction is unlimited: it needs more than is declared."""

@@ -24,19 +24,10 @@ the lexicographically smallest row of ``[B^-1 p, B^-1] / u_i`` leaves, the limit
 ``p``; its ratios tie again and again, until rounding picks a pivot that is nothing but rounding.
 A generic ``p > 0`` separates them at once, with ratios that are large where ``u_i`` is small.
 
-**Linear algebra.** ``T`` holds ``B^-1`` transposed, ``T[j] = B^-1 e_j``, and a pivot on ``u_r``
-is one elimination step: ``T[j, i] -= u_i T[j, r] / u_r``. Where ``w_j`` is basic, ``T[j]`` is a
-unit vector and costs nothing: with k basic ``z`` a pivot costs O(n k). Products with an updated
-inverse are not backward stable, which on rank-deficient contact problems loses the path. One
-step of iterative refinement makes them so while the inverse has not drifted far; its residual
-measures the drift and decides when to refactorise. The rows whose ``w`` is not basic give a
-k x k matrix ``K`` of the columns of ``z`` and ``z0``, and the basic ``w`` are what ``K`` leaves
-of the right-hand side. Refactorising is an LU factorisation of ``K`` with partial pivoting, also
-done before a ray is believed, and for the answer.
-
 Variables are numbered 0..n-1 for ``w``, n..2n-1 for ``z`` and 2n for ``z0``; row ``v - n`` of
 ``columns`` is the column of variable v in ``A``. ``basis[i]`` is the variable at place i,
-``place[j]`` the place of ``w_j`` or NONE; ``x[0] = B^-1 q`` and ``x[1] = B^-1 p``.
+``place[j]`` the place of ``w_j`` or NONE; ``x[0] = B^-1 q`` and ``x[1] = B^-1 p``. What is done
+with the inverse of a basis is in `holdfast.lcp._lemke_basis`.
 """
 
 from __future__ import annotations
@@ -44,6 +35,15 @@ from __future__ import annotations
 import math
 
 from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._lemke_basis import (
+    NONE,
+    add_product,
+    basic_values,
+    copy,
+    factorise,
+    refine,
+    size_of,
+)
 from holdfast.lcp.status import Status
 
 SOLVED = int(Status.SOLVED)
@@ -57,8 +57,6 @@ ENTERING = 0
 PIVOTS = 1
 UPDATES = 2  # elimination steps since the last factorisation
 STATE_SIZE = 3
-
-NONE = -1
 
 
 @entry
@@ -150,56 +148,6 @@ def _pivot(u, r, T_out, x_out, basis_out, place_out, state_out):
 
 
 @kernel
-def _copy(a, a_out):
-    """Write a over another vector, without the temporary that slices would allocate."""
-    for i in range(a.shape[0]):
-        a_out[i] = a[i]
-
-
-@kernel
-def _largest(a):
-    """Return the largest absolute entry, infinite if any entry is nan. Writes nothing."""
-    largest = 0.0
-    for i in range(a.shape[0]):
-        if not abs(a[i]) <= largest:
-            largest = abs(a[i]) if a[i] == a[i] else math.inf
-    return largest
-
-
-@kernel
-def _add_product(T, place, c, x_out):
-    """Write x + B^-1 c over x."""
-    n = c.shape[0]
-    for j in range(n):
-        if c[j] != 0.0:
-            if place[j] != NONE:
-                x_out[place[j]] += c[j]
-            else:
-                for i in range(n):
-                    x_out[i] += c[j] * T[j, i]
-
-
-@kernel
-def _refine(columns, T, basis, place, residual_work, x_out):
-    """Write x + B^-1 (c - B x) over x, for a right-hand side c given in `residual_work`.
-
-    Returns the size of that residual relative to x and c: how far the inverse has drifted.
-    """
-    n = x_out.shape[0]
-    size = max(_largest(residual_work), _largest(x_out))
-    for i in range(n):
-        if basis[i] < n:
-            residual_work[basis[i]] -= x_out[i]
-        elif x_out[i] != 0.0:
-            column = columns[basis[i] - n]
-            for j in range(n):
-                residual_work[j] -= x_out[i] * column[j]
-    drift = _largest(residual_work) / size if size > 0.0 else 0.0
-    _add_product(T, place, residual_work, x_out)
-    return drift
-
-
-@kernel
 def _direction(columns, T, basis, place, entering, residual_work, u_out):
     """Write u = B^-1 c for the column c of the entering variable; return the drift found."""
     n = u_out.shape[0]
@@ -208,9 +156,9 @@ def _direction(columns, T, basis, place, entering, residual_work, u_out):
         residual_work[:] = 0.0
         residual_work[entering] = 1.0
     else:
-        _copy(columns[entering - n], residual_work)
-    _add_product(T, place, residual_work, u_out)
-    return _refine(columns, T, basis, place, residual_work, u_out)
+        copy(columns[entering - n], residual_work)
+    add_product(T, place, residual_work, u_out)
+    return refine(columns, T, basis, place, residual_work, u_out)
 
 
 @kernel
@@ -221,7 +169,7 @@ def _keep_order(columns, basis, x_out, p_out, zero_tol):
     proof against cycling is gone. Changing p changes the order of ties, never the problem.
     """
     n = p_out.shape[0]
-    slack, order_slack = zero_tol * _largest(x_out[0]), zero_tol * _largest(x_out[1])
+    slack, order_slack = zero_tol * size_of(x_out[0]), zero_tol * size_of(x_out[1])
     for i in range(n):
         if x_out[0, i] <= slack and x_out[1, i] < -order_slack:
             flip = -2.0 * x_out[1, i]
@@ -243,8 +191,8 @@ def _leaving(T, x, u, basis, tied_work, zero_tol, pivot_tol):
     of u below `pivot_tol` of the largest are taken for rounding.
     """
     n = u.shape[0]
-    smallest_pivot = pivot_tol * _largest(u)
-    slack = zero_tol * _largest(x[0])
+    smallest_pivot = pivot_tol * size_of(u)
+    slack = zero_tol * size_of(x[0])
     bound = math.inf
     for i in range(n):
         if u[i] > smallest_pivot:
@@ -265,7 +213,7 @@ def _leaving(T, x, u, basis, tied_work, zero_tol, pivot_tol):
 @kernel
 def _keep_smallest(column, u, tied_out, count, zero_tol):
     """Write those tied places whose column[i] / u[i] is smallest; return how many they are."""
-    slack = zero_tol * _largest(column)
+    slack = zero_tol * size_of(column)
     bound = math.inf
     for k in range(count):
         bound = min(bound, (column[tied_out[k]] + slack) / u[tied_out[k]])
@@ -278,81 +226,22 @@ def _keep_smallest(column, u, tied_out, count, zero_tol):
 
 
 @kernel
-def _factorise(columns, basis, place, K_out, row_out, column_out):
-    """Write the LU factors of K, its rows and the places of its columns; return k, or NONE."""
-    n = basis.shape[0]
-    k, k_rows = 0, 0
-    for i in range(n):
-        if basis[i] >= n:
-            column_out[k] = i
-            k += 1
-        if place[i] == NONE:
-            row_out[k_rows] = i
-            k_rows += 1
-    for b in range(k):
-        column = columns[basis[column_out[b]] - n]
-        for a in range(k):
-            K_out[a, b] = column[row_out[a]]
-    for b in range(k):
-        best = b
-        for a in range(b + 1, k):
-            if abs(K_out[a, b]) > abs(K_out[best, b]):
-                best = a
-        if not abs(K_out[best, b]) > 0.0:
-            return NONE
-        row_out[b], row_out[best] = row_out[best], row_out[b]
-        for c in range(k):
-            K_out[b, c], K_out[best, c] = K_out[best, c], K_out[b, c]
-        for a in range(b + 1, k):
-            if K_out[a, b] != 0.0:
-                K_out[a, b] /= K_out[b, b]
-                for c in range(b + 1, k):
-                    K_out[a, c] -= K_out[a, b] * K_out[b, c]
-    return k
-
-
-@kernel
-def _basic_values(columns, c, basis, K, row, column, k, y_work, residual_work, x_out):
-    """Write x = B^-1 c from the factors of K, with one step of iterative refinement."""
-    # What K leaves of c is the value of the basic w, and in K's own rows the residual.
-    n = c.shape[0]
-    _copy(c, residual_work)
-    x_out[:] = 0.0
-    for _ in range(2):
-        for a in range(k):
-            y_work[a] = residual_work[row[a]]
-            for b in range(a):
-                y_work[a] -= K[a, b] * y_work[b]
-        for a in range(k - 1, -1, -1):
-            for b in range(a + 1, k):
-                y_work[a] -= K[a, b] * y_work[b]
-            y_work[a] /= K[a, a]
-            x_out[column[a]] += y_work[a]
-            entries = columns[basis[column[a]] - n]
-            for i in range(n):
-                residual_work[i] -= y_work[a] * entries[i]
-    for i in range(n):
-        if basis[i] < n:
-            x_out[i] = residual_work[basis[i]]
-
-
-@kernel
 def _refactorise(
     columns, rhs, p, basis, place, K_work, y_work, row_work, column_work, residual_work, unit_work,
     T_out, x_out, state_out,
 ):  # fmt: skip
     """Write T and x afresh from an LU factorisation of the basis; return False if singular."""
-    k = _factorise(columns, basis, place, K_work, row_work, column_work)
+    k = factorise(columns, basis, place, K_work, row_work, column_work)
     if k == NONE:
         return False
     factors = (K_work, row_work, column_work, k, y_work, residual_work)
-    _basic_values(columns, rhs, basis, *factors, x_out[0])
-    _basic_values(columns, p, basis, *factors, x_out[1])
+    basic_values(columns, rhs, basis, *factors, x_out[0])
+    basic_values(columns, p, basis, *factors, x_out[1])
     unit_work[:] = 0.0
     for a in range(k):
         j = row_work[a]
         unit_work[j] = 1.0
-        _basic_values(columns, unit_work, basis, *factors, T_out[j])
+        basic_values(columns, unit_work, basis, *factors, T_out[j])
         unit_work[j] = 0.0
     state_out[UPDATES] = 0
     return True
@@ -376,8 +265,8 @@ def walk(
             columns, T_work, basis_work, place_work, state_work[ENTERING], residual_work, u_work
         )
         if state_work[PIVOTS] % refine_every == 0:
-            _copy(rhs, residual_work)
-            _refine(columns, T_work, basis_work, place_work, residual_work, x_work[0])
+            copy(rhs, residual_work)
+            refine(columns, T_work, basis_work, place_work, residual_work, x_work[0])
         _keep_order(columns, basis_work, x_work, p_work, zero_tol)
         r = _leaving(T_work, x_work, u_work, basis_work, tied_work, zero_tol, pivot_tol)
         if state_work[UPDATES] > 0 and (r == NONE or not drift <= drift_tol):
@@ -412,11 +301,11 @@ def finish(
     """
     n = rhs.shape[0]
     z_out[:], w_out[:], ray_out[:] = 0.0, 0.0, 0.0
-    k = _factorise(columns, basis, place, K_work, row_work, column_work)
+    k = factorise(columns, basis, place, K_work, row_work, column_work)
     if k == NONE:
         return SINGULAR
     factors = (K_work, row_work, column_work, k, y_work, residual_work)
-    _basic_values(columns, rhs, basis, *factors, x_work[0])
+    basic_values(columns, rhs, basis, *factors, x_work[0])
     entering = state[ENTERING]
     if status == RAY and n <= entering < 2 * n:
         ray_out[entering - n] = column_scale[entering - n]

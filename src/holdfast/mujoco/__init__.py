@@ -1,8 +1,8 @@
 """Exact contact for MuJoCo models: the one package that knows MuJoCo."""
 
-from holdfast.mujoco._support import UnsupportedError
+from holdfast.errors import FrictionWarning, UnsupportedError
 from holdfast.mujoco.assemble import build_problem
 from holdfast.mujoco.contacts import Contacts
-from holdfast.mujoco.stepper import FrictionWarning, Stepper, step
+from holdfast.mujoco.stepper import Stepper, step
 
 __all__ = ["Contacts", "FrictionWarning", "Stepper", "UnsupportedError", "build_problem", "step"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.errors import InputError
+from holdfast.errors import UnsupportedError
 from holdfast.mujoco._mj import mujoco
 
 _FLEX_EQUALITIES = {
@@ -14,10 +14,6 @@ _FLEX_EQUALITIES = {
     int(mujoco.mjtEq.mjEQ_FLEXVERT): "flexvert",
     int(mujoco.mjtEq.mjEQ_FLEXSTRAIN): "flexstrain",
 }
-
-
-class UnsupportedError(InputError):
-    """A model that holds something which exact contact cannot treat; `argument` names it."""
 
 
 def refuse(model: Any) -> None:

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from holdfast.errors import HoldfastError, InputError
+from holdfast.errors import FrictionWarning, HoldfastError, InputError
 from holdfast.lcp._kernel import entry
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
@@ -37,10 +37,6 @@ from holdfast.solution import ContactSolution
 
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
-
-
-class FrictionWarning(UserWarning):
-    """A contact holds only because friction is unlimited: it needs more than is declared."""
 
 
 class Stepper:
