@@ -416,6 +416,18 @@ SOLVER_MODELS: dict[str, Any] = {
 }
 
 
+def steepness(solution: ContactSolution) -> float:
+    """The smallest singular value, but for zeros, of the active rows, each of length one."""
+    p = solution.problem
+    velocity = solution.level == "velocity"
+    L = np.linalg.cholesky(p.inertia + (p.h or 0.0) * solution.drag * velocity)
+    rows = np.linalg.solve(L, solution.active.T).T
+    if not rows.size:
+        return 1.0
+    values = np.linalg.svd(rows / np.linalg.norm(rows, axis=1)[:, None], compute_uv=False)
+    return float(values[values > 1e-12].min(initial=1.0))
+
+
 @pytest.mark.parametrize("make", SOLVER_MODELS.values(), ids=SOLVER_MODELS.keys())
 @given(st.one_of(contact_fields(targets=True), contact_fields()), seeds)
 def test_solvers_agree(make: Any, given_fields: Fields, seed: int) -> None:
@@ -431,8 +443,9 @@ def test_solvers_agree(make: Any, given_fields: Fields, seed: int) -> None:
         free = p.cholesky.T @ p.solve(first.drag @ p.v) if first.level == "acceleration" else 0.0
         size = max(first.scale, np.linalg.norm(brake), np.linalg.norm(free))
         error = p.cholesky.T @ (first.motion - other.motion)
-        # squared condition numbers of rows and inertia, and 1e-12 of the certificate of F
-        assert np.linalg.norm(error) <= 1e-7 * size
+        # what is certified is the speed along the rows, which the motion follows the less, the
+        # nearer to each other the rows are
+        assert np.linalg.norm(error) <= 10.0 * CERTIFICATE / steepness(first) * size
 
 
 @pytest.mark.parametrize("solver", ["qp", "lemke"])

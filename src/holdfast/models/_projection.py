@@ -78,6 +78,9 @@ def project(
 ) -> Projection:
     """Project the free motion x0 on what the rows allow, in the metric of M.
 
+    "qp" and "lemke" solve an LCP whose matrix is certified, not its rows. Where those miss the
+    certificate (the matrix squares their condition), pivoting goes on from the loaded set.
+
     Raises:
         InfeasibleError: with one weight per row in `certificate`, in the order of `by_part`.
     """
@@ -89,7 +92,7 @@ def project(
     if solver not in ("lemke", "qp"):
         raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
     try:
-        return _project_dense(M, x0, rows, solver, options, rank_tol)
+        answer, miss = _project_dense(M, x0, rows, solver, options, rank_tol)
     except InfeasibleError:  # it knows nothing of the equality rows; pivoting has the whole proof
         return pivot()
     except SolveError as failure:  # a ray, or endless pivots: perhaps since there is no answer
@@ -100,6 +103,10 @@ def project(
         except SolveError:
             pass
         raise failure
+    if miss <= checked(options).certificate:
+        return answer
+    better = _project_pivoting(M, x0, rows, checked(options), rank_tol, answer.loaded)
+    return better._replace(pivots=answer.pivots + better.pivots)
 
 
 def _project_dense(
@@ -109,15 +116,15 @@ def _project_dense(
     solver: str,
     options: lcp.Options | None,
     rank_tol: float,
-) -> Projection:
-    """The same with the equality rows cut down and eliminated first."""
+) -> tuple[Projection, float]:
+    """The same with the equality rows cut down and eliminated first; how far the rows miss."""
     indices = lcp.find_indices(M, rows.J, rows.S, rows.T, rank_tol=rank_tol)
     kept = _kept(rows, indices)
     extra = _independent_extra(M, kept, rows.R, rank_tol)
     G = np.vstack([kept, rows.R[extra]])
     c_G = np.zeros(len(G))
     c_G[: len(indices.J_rows)] = rows.c_J[indices.J_rows]
-    z, motion, pivots = _solve_dense(M, x0, G, c_G, rows, solver, options)
+    z, motion, pivots, miss = _solve_dense(M, x0, G, c_G, rows, solver, options)
     g, a = len(G), len(rows.A)
     f_J, f_S, f_T, f_R = forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
     start = 0
@@ -127,7 +134,7 @@ def _project_dense(
     check_targets(M, rows.J, rows.c_J, indices.J_rows, motion, x0)
     f_A, f_D = z[g : g + a], z[g + a :]
     active = np.concatenate([G, rows.A[f_A != 0.0], rows.D[np.abs(f_D) < rows.D_bound]])
-    return Projection(motion, f_J, f_S, f_T, f_R, f_A, f_D, pivots, indices, g, active)
+    return Projection(motion, f_J, f_S, f_T, f_R, f_A, f_D, pivots, indices, g, active), miss
 
 
 def _project_pivoting(
@@ -229,19 +236,30 @@ def _solve_dense(
     rows: Rows,
     solver: str,
     options: lcp.Options | None,
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """The LCP of the unilateral rows alone, as the paper has it, solved dense."""
+) -> tuple[np.ndarray, np.ndarray, int, float]:
+    """The LCP of the unilateral rows alone, as the paper has it, solved dense.
+
+    Returns:
+        Forces, motion, pivots, and the largest relative violation of a row by that motion.
+    """
     reduction = Elimination(InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), x0, G, c_G)
-    targets = np.concatenate([rows.c_A, np.zeros(len(rows.D))])
-    columns, left, e = reduction.rows(np.vstack([rows.A, rows.D]), targets)
-    lo = hi = None
-    if len(rows.D):
-        lo = np.concatenate([np.zeros(len(rows.A)), -rows.D_bound])
-        hi = np.concatenate([np.full(len(rows.A), np.inf), rows.D_bound])
-    answer = lcp.solve(left.T @ left, e, solver, options, lo=lo, hi=hi)
-    effect = columns @ answer.z
-    forces = np.concatenate([reduction.forces(effect), answer.z])
-    return forces, reduction.motion(effect), answer.pivots
+    B, targets = np.vstack([rows.A, rows.D]), np.concatenate([rows.c_A, np.zeros(len(rows.D))])
+    columns, left, e = reduction.rows(B, targets)
+    lo = np.concatenate([np.zeros(len(rows.A)), -rows.D_bound])
+    hi = np.concatenate([np.full(len(rows.A), np.inf), rows.D_bound])
+    bounds = {"lo": lo, "hi": hi} if len(rows.D) else {}
+    answer = lcp.solve(left.T @ left, e, solver, options, **bounds)
+    z, effect = answer.z, columns @ answer.z
+    motion = reduction.motion(effect)
+    w = B @ motion - targets
+    wrong = np.where(z <= lo, np.maximum(-w, 0.0), np.where(z >= hi, np.maximum(w, 0.0), np.abs(w)))
+    size = max(
+        np.linalg.norm(y) for y in (reduction.y0, reduction.y1 + reduction.eliminate(effect))
+    )
+    length = np.linalg.norm(columns, axis=0) * size
+    miss = np.divide(wrong, length, out=np.zeros_like(wrong), where=length > 0.0)
+    forces = np.concatenate([reduction.forces(effect), z])
+    return forces, motion, answer.pivots, float(miss.max(initial=0.0))
 
 
 def warm_rows(warm_start: Any, count: int) -> np.ndarray:

@@ -34,7 +34,9 @@ class NoSlip(ContactModel):
             separates or grazes. "loaded" (default): tangential force only where a contact is
             pressed, the limit of infinite Coulomb friction; see `ContactSolution.consistent`.
             Forces are then spread out as by `ContactSolution.spread`.
-        solver: "ppm" (Algorithm 1, mended), "qp" (daqp) or "lemke"; a warm start helps "ppm".
+        solver: "ppm" (Algorithm 1, mended), "qp" (daqp) or "lemke"; a warm start helps "ppm". The
+            others solve a dense LCP; where that loses the digits that a certificate of the rows
+            needs, "ppm" goes on from their loaded set.
         rank_tol: of Find-Indices.
         options: tolerances of the solver.
     """
