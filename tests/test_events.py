@@ -221,7 +221,7 @@ def walk(strikes: int, timestep: float, speed: float) -> list[tuple[float, float
         after = land(state, listed, touching)
         if after[2]:
             hub = np.array([state.qpos[0], LENGTH + state.qpos[1]])
-            tips = listed.point[listed.gap < 1e-8][:, [0, 2]] - hub
+            tips = listed.place[listed.gap < 1e-8][:, [0, 2]] - hub
             one, two = tips[tips[:, 0].argmin()], tips[tips[:, 0].argmax()]
             ratio = (INERTIA + one @ two) / (INERTIA + two @ two)
             seen.append((state.qvel[2], after[0].qvel[2], ratio))

@@ -3,25 +3,30 @@
 Impacts are inelastic and take no time, so only impulses act: a viscous contact, whose force is
 finite, gives none along its tangents. Sustained contact without slip is decided at velocity level,
 as the paper argues it must be: at acceleration level a contact may slide under unlimited friction.
+
+Drag is put into the inertia of the step, ``(A + h C) (v+ - v) = h (f - C v) + ...``: then all that
+is left is to stick or to slide freely.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast import lcp
-from holdfast.errors import InputError, SolveError
-from holdfast.models import ContactModel, NoSlip, Viscous
-from holdfast.models.laws import Law, frictionless, stick
+from holdfast.errors import InputError
+from holdfast.models import ContactModel, Frictionless, Viscous
+from holdfast.models.laws import Law, frictionless, stick, viscous
+from holdfast.mujoco._answer import Answer, from_solution
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._motion import Motion
+from holdfast.mujoco._quick import Quick
+from holdfast.mujoco._shadow import LIMIT_REACH
+from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.events._listing import Listing
 from holdfast.mujoco.events._sustained import Grip, drag
-from holdfast.problem import ContactProblem
+from holdfast.mujoco.stepper import OPEN
 
 PRESSED = 1e-9  # impulse, as part of the largest, that counts as pressing
 
@@ -30,7 +35,8 @@ class Impulses(NamedTuple):
     """Velocity afterwards, and what the contacts gave."""
 
     velocity: np.ndarray
-    normal: np.ndarray  # (k,) [N s]
+    impulse: np.ndarray  # (nefc,) along all rows [N s]
+    normal: np.ndarray  # (k,) of the chosen contacts [N s]
     held: np.ndarray  # (k,) contacts that stick
 
 
@@ -44,140 +50,77 @@ class VelocityLevel:
     def __init__(
         self, model: Any, contact: ContactModel, laws: Mapping[tuple[str, str], Law] | None
     ) -> None:
-        self.contact = contact
-        self.per_pair = False
+        default, self._per_pair = None, False
         if isinstance(contact, Viscous):
             if np.ndim(contact.mu_v) != 0:
                 raise InputError("contact", "has one mu_v per contact; in a simulation contacts "
                                  "come and go: give one number, and laws per pair")  # fmt: skip
-            self.per_pair = contact.per_pair
-            contact = replace(contact, level="velocity", per_pair=False)
-        self._motion = Motion(contact)
-        self._model = contact
+            default, self._per_pair = viscous(contact.mu_v), contact.per_pair
+            contact = Frictionless(solver=contact.solver, options=contact.options)
+        self._motion, self._quick = Motion(contact), Quick(contact)
         self.coulomb = self._motion.law is None
-        self._laws = Laws(model, laws, self._motion.law or stick())
-        self._body = np.array(model.geom_bodyid)
-        self._letter = isinstance(contact, NoSlip) and contact.grip == "all"
+        self._laws = Laws(model, laws, default or self._motion.law or stick())
         if self.coulomb and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
 
-    def laws(self, listed: Listing, some: np.ndarray) -> list[Law]:
-        """Law of each of the chosen contacts."""
-        free = frictionless()
-        return [
-            law if dim > 1 else free
-            for law, dim in zip(
-                self._laws.of(listed.geoms[some]), listed.dim[some].tolist(), strict=True
-            )
-        ]
-
-    def grip(self, listed: Listing, some: np.ndarray, held: np.ndarray | None) -> Grip:
-        """The chosen contacts as sustained ones; `held` are those that stick."""
-        laws = self.laws(listed, some)
+    def grip(self, listed: Listing, some: np.ndarray) -> Grip:
+        """The chosen contacts as sustained ones, each by its law; those that may stick are held."""
+        dim, laws = listed.dim[some], self._laws.of(listed.geoms[some])
+        held = np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
         mu_v = np.array([law.mu_v if law.kind == "viscous" else 0.0 for law in laws])
-        if self.per_pair and len(some):
-            bodies = np.sort(self._bodies(listed, some), axis=1)
+        mu_v[dim < 3] = 0.0
+        if self._per_pair and len(some):
+            bodies = np.sort(listed.bodies[some], axis=1)
             _, which, count = np.unique(bodies, axis=0, return_inverse=True, return_counts=True)
             mu_v = mu_v / count[which.ravel()]
-        return Grip(some, np.zeros(len(some), dtype=bool) if held is None else held, mu_v)
-
-    def sticks(self, listed: Listing, some: np.ndarray) -> np.ndarray:
-        """(k,) whether the law of each of the chosen contacts is to stick."""
-        return np.array([law.kind == "stick" for law in self.laws(listed, some)], dtype=bool)
+        return Grip(some, held, mu_v)
 
     def impact(self, M: np.ndarray, v: np.ndarray, listed: Listing, some: np.ndarray) -> Impulses:
         """Velocity after an inelastic impact at the chosen contacts."""
-        free = frictionless()
-        laws = [free if law.kind == "viscous" else law for law in self.laws(listed, some)]
-        problem = self._problem(M, v, None, None, listed, some, None)
-        return self._solved(problem, laws)
+        grip = self.grip(listed, some)
+        driven = np.where(listed.target == 0.0, 0.0, listed.J @ v)
+        rows = listed.problem_rows(M, np.zeros(len(v)), v, 1.0, some, np.zeros(len(some)), driven,
+                                   np.zeros(listed.nf))  # fmt: skip
+        return self._solved(rows, listed, grip)
 
     def step(
-        self,
-        A: np.ndarray,
-        f: np.ndarray,
-        v: np.ndarray,
-        h: float,
-        listed: Listing,
-        some: np.ndarray,
+        self, A: np.ndarray, f: np.ndarray, v: np.ndarray, h: float, listed: Listing, grip: Grip,
         gap: np.ndarray | None = None,
-    ) -> Impulses:
+    ) -> Impulses:  # fmt: skip
         """Velocity after h seconds; with `gap`, contacts may close it within the step."""
-        if not self.coulomb and not self._letter and gap is None:
-            quick = self._all_pressed(A, f, v, h, listed, some)
-            if quick is not None:
-                return quick
-        c_N = None if gap is None else np.minimum(-gap / h, 0.0)
-        problem = self._problem(A, v, f, h, listed, some, c_N)
-        return self._solved(problem, self.laws(listed, some))
+        some = grip.sustained
+        slides = grip.mu_v.any()
+        if slides:
+            C = drag(listed, grip)
+            A, f = A + h * C, f - C @ v
+        gap = np.zeros(len(some)) if gap is None else gap
+        rows = listed.problem_rows(A, f, v, h, some, gap, listed.target, h * listed.loss)
+        found = self._solved(rows, listed, grip)
+        if slides:
+            S, T = listed.tangents(some)
+            dragged = np.flatnonzero(grip.mu_v)
+            for e, along in ((1, S), (2, T)):
+                found.impulse[listed.first[some[dragged]] + e] = (
+                    -h * grip.mu_v[dragged] * (along[dragged] @ found.velocity)
+                )
+        return found
 
-    def _bodies(self, listed: Listing, some: np.ndarray) -> np.ndarray:
-        """(k, 2) bodies of the chosen contacts; the world for limits."""
-        geoms = listed.geoms[some]
-        return np.where(geoms >= 0, self._body[np.maximum(geoms, 0)], 0)
+    def _solved(self, rows: Rows, listed: Listing, grip: Grip) -> Impulses:
+        answer = self._answer(rows, grip.held[: len(rows.contact)])
+        normal = answer.impulse[listed.first[grip.sustained]]
+        held = np.zeros(len(normal), dtype=bool)
+        held[: len(rows.contact)] = answer.grips
+        held &= normal > PRESSED * normal.max(initial=0.0)
+        return Impulses(answer.velocity, answer.impulse, normal, held)
 
-    def _all_pressed(
-        self, A: np.ndarray, f: np.ndarray, v: np.ndarray, h: float, listed: Listing,
-        some: np.ndarray,
-    ) -> Impulses | None:  # fmt: skip
-        """The answer if every contact that is to stick turns out to be pressed: the usual case."""
-        sticks = self.sticks(listed, some)
-        viscous = not sticks.all()
-        friction = listed.rows[listed.friction_rows(some[sticks])]
-        G = np.vstack([listed.J, friction])
-        c_G = np.concatenate([listed.target, np.zeros(len(friction))])
-        kept = lcp.find_indices(A, G).J_rows if len(G) else np.zeros(0, dtype=np.int64)
-        momentum = A @ v + h * f
-        if viscous:
-            A = A + h * drag(listed, self.grip(listed, some, sticks))
-        bound, free = h * listed.loss, np.full(len(kept), np.inf)
-        k = len(some)
-        try:
-            answer = lcp.solve_factored(
-                np.vstack([G[kept], listed.N[some], listed.rows[listed.dry]]),
-                A,
-                np.linalg.solve(A, momentum),
-                -np.concatenate([c_G[kept], np.zeros(k + len(bound))]),
-                lo=np.concatenate([-free, np.zeros(k), -bound]),
-                hi=np.concatenate([free, np.full(k, np.inf), bound]),
-            )
-        except SolveError:
-            return None
-        normal = answer.z[len(kept) : len(kept) + k]
-        if (normal[sticks] <= PRESSED * normal.max(initial=0.0)).any():
-            return None
-        return Impulses(np.array(answer.motion), np.array(normal), sticks)
-
-    def _solved(self, problem: ContactProblem, laws: list[Law]) -> Impulses:
-        if self.coulomb:
-            solution = self._model.solve(problem)
-        else:
-            solution = self._motion(problem, laws, np.zeros(problem.n, dtype=bool), None)
-        held = solution.sticking & (solution.normal > PRESSED * solution.normal.max(initial=0.0))
-        return Impulses(solution.velocity, solution.normal, held)
-
-    def _problem(
-        self, A: np.ndarray, v: np.ndarray, f: np.ndarray | None, h: float | None,
-        listed: Listing, some: np.ndarray, c_N: np.ndarray | None,
-    ) -> ContactProblem:  # fmt: skip
-        S, T = listed.tangents(some)
-        R, R_contact = listed.extra(some)
-        dry = listed.dry if h is not None else listed.dry[:0]
-        return ContactProblem(
-            M=A,
-            v=v,
-            f=f,
-            h=h,
-            N=listed.N[some],
-            S=S,
-            T=T,
-            R=R,
-            R_contact=R_contact,
-            J=listed.J,
-            c_J=listed.target if h is not None else np.where(listed.target, listed.J @ v, 0.0),
-            c_N=c_N,
-            D=listed.rows[dry],
-            D_bound=(h or 0.0) * listed.loss if h is not None else None,
-            mu=listed.mu[some],
-            bodies=self._bodies(listed, some),
-        )
+    def _answer(self, rows: Rows, sticks: np.ndarray) -> Answer:
+        """The usual way, or the long one where that is in doubt."""
+        if self._quick.applies:
+            answer = self._quick(rows, sticks, OPEN * rows.size)
+            if answer is not None:
+                return answer
+        contacts = np.ones(len(rows.contact), dtype=bool)
+        limits, landing = rows.limit_gap < LIMIT_REACH, rows.gap > OPEN * rows.size
+        laws = [stick() if on else frictionless() for on in sticks.tolist()]
+        solution = self._motion(rows.problem(contacts, limits), laws, landing, None)
+        return from_solution(rows, solution, contacts, limits, sticks & ~self.coulomb, landing)

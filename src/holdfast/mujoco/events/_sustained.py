@@ -12,14 +12,18 @@ term ``ndot . (v_1 - v_2)``, whatever the two surfaces are, because the contact 
 a little before and a little behind. Its error is about 1e-10 of v^2 over the size of the bodies.
 """
 
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
 
-from holdfast import lcp
+from holdfast.lcp._kernel import entry, kernel
 from holdfast.mujoco.events._listing import Listing
+from holdfast.mujoco.events._nearest import nearest
 from holdfast.mujoco.events._probe import Probe, Smooth, State
 
 NUDGE = 1e-5  # displacement of the difference quotients [m over the mean size, rad]
@@ -30,131 +34,220 @@ MOVING = 1e-12  # part of the speeds in a row of dry friction below which it res
 class Grip(NamedTuple):
     """Which contacts of a listing are sustained, and how."""
 
-    sustained: np.ndarray  # (k,) numbers in the listing
+    sustained: np.ndarray  # (k,) numbers in the listing; -1 for one that is not there
     held: np.ndarray  # (k,) whether the friction rows are equalities
     mu_v: np.ndarray  # (k,) viscous coefficients [N s/m]
 
     def moved(self, where: np.ndarray) -> Grip:
         """The same contacts in another listing; `where` says where each is, -1 nowhere."""
-        there = where[self.sustained]
-        kept = there >= 0
-        return Grip(there[kept], self.held[kept], self.mu_v[kept])
+        return Grip(where[self.sustained], self.held, self.mu_v)
 
 
-NO_GRIP = Grip(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool), np.zeros(0))
-
-
-class Answer(NamedTuple):
-    """Acceleration, and what the sustained contacts do."""
+class Push(NamedTuple):
+    """Acceleration, and the forces that sustained contacts and other rows give."""
 
     a: np.ndarray
-    normal: np.ndarray  # (k,) forces [N]
-    separation: np.ndarray  # (k,) N a + Ndot v
+    normal: np.ndarray  # (k,) of the sustained contacts [N]
+    force: np.ndarray  # (nefc,) along all rows
 
 
-def accelerate(probe: Probe, state: State, listed: Listing, smooth: Smooth, grip: Grip) -> Answer:
-    """Solve for the acceleration at a state."""
+def accelerate(probe: Probe, state: State, listed: Listing, smooth: Smooth, grip: Grip) -> Push:
+    """Solve for the acceleration at a state, whose smooth forces were asked for last."""
     M, f, _ = smooth
-    v, some = state.qvel, grip.sustained
-    nothing = np.zeros(0)
-    if len(v) == 0:
-        return Answer(nothing, nothing, nothing)
-    if some.size == 0 and not listed.equality.size and not listed.dry.size:
-        return Answer(np.linalg.solve(M, f), nothing, nothing)
-    G = np.concatenate([listed.equality, listed.friction_rows(some[grip.held])])
-    normals = listed.first[some]
-    rate = _rates(probe, state, listed, grip, len(G))
-    f = f - drag(listed, grip) @ v
-    target = -rate[: len(G)]
-    j = len(listed.equality)
-    target[:j] += _drive(probe, listed, v)
-    dry, bound, D = _dry(listed, v)
-    f = f + listed.rows[listed.dry].T @ dry
-    rows = listed.rows[G]
-    kept = lcp.find_indices(M, rows).J_rows if len(G) else np.zeros(0, dtype=np.int64)
-    A = np.vstack([rows[kept], listed.rows[normals], listed.rows[listed.dry[D]]])
-    b = np.concatenate([-target[kept], rate[len(G) :], np.zeros(D.sum())])
-    free = np.full(len(kept), np.inf)
-    answer = lcp.solve_factored(
-        A,
-        M,
-        np.linalg.solve(M, f),
-        b,
-        lo=np.concatenate([-free, np.zeros(len(some)), -bound]),
-        hi=np.concatenate([free, np.full(len(some), np.inf), bound]),
-    )
-    mine = slice(len(kept), len(kept) + len(some))
-    return Answer(np.array(answer.motion), answer.z[mine], answer.w[mine])
+    v, some, ne, nf = state.qvel, grip.sustained, listed.ne, listed.nf
+    force, normal = np.zeros(len(listed.rows)), np.zeros(len(some))
+    if some.size == 0 and ne == 0 and nf == 0:
+        return Push(probe.accelerate(f), normal, force)
+    most = ne + nf + len(listed.rows)
+    which, values = np.empty(most, dtype=np.int64), np.empty((most, len(v)))
+    b, lo, hi = np.zeros(most), np.empty(most), np.empty(most)
+    g, k, n = put_rows(
+        listed.rows, listed.first, listed.dim, listed.loss, v, some, grip.held, grip.mu_v, ne,
+        which, values, lo, hi, f, force,
+    )  # fmt: skip
+    x0 = probe.accelerate(f)
+    if n == 0:
+        return Push(x0, normal, force)
+    b[: g + k] = _rates(probe, state, listed, grip, values[: g + k])
+    if listed.target.any():
+        b[:ne] -= _drive(listed, v)
+    answer = nearest(M, x0, values[:n], b[:n], lo[:n], hi[:n])
+    force[which[:n]] = answer.z
+    normal[some >= 0] = answer.z[g : g + k]
+    return Push(answer.motion, normal, force)
 
 
 def drag(listed: Listing, grip: Grip) -> np.ndarray:
     """``S' mu S + T' mu T`` of the viscous contacts."""
     slides = grip.mu_v > 0.0
-    if not slides.any():
-        return np.zeros((listed.rows.shape[1],) * 2)
     mu = grip.mu_v[slides, None]
     S, T = listed.tangents(grip.sustained[slides])
     return S.T @ (mu * S) + T.T @ (mu * T)
 
 
-def _rates(probe: Probe, state: State, listed: Listing, grip: Grip, count: int) -> np.ndarray:
-    """Rates of the rows G, then of the normals, times v: by central differences of ``row(q) v``."""
-    none = np.zeros(count + len(grip.sustained))
-    fastest = np.abs(state.qvel).max(initial=0.0)
-    if none.size == 0 or fastest == 0.0:
-        return none
-    span = NUDGE * min(1.0, probe.model.stat.meansize) / fastest
-    here, _ = _speeds(listed, listed, grip, state.qvel)
-    sides = []
-    for side in (span, -span):
-        near = probe.list(state._replace(qpos=probe.move(state.qpos, state.qvel, side)))
-        speeds, found = _speeds(listed, near, grip, state.qvel)
-        sides.append((np.where(found, speeds, here), found))
-    probe.list(state)
-    (ahead, in_front), (behind, at_back) = sides
-    forward, backward = (ahead - here) / span, (here - behind) / span
-    both, one = 0.5 * (forward + backward), np.where(in_front, forward, backward)
-    # Where the nearest feature changes within the difference the normal jumps on one side; and
-    # where a contact ends there, it is missing. Then the other side serves alone.
-    small = np.where(np.abs(forward) < np.abs(backward), forward, backward)
-    jumps = np.maximum(np.abs(forward), np.abs(backward)) > JUMP * np.abs(small) + span * fastest
-    return np.where(in_front & at_back, np.where(jumps, small, both), one)
+def _rates(
+    probe: Probe, state: State, listed: Listing, grip: Grip, values: np.ndarray
+) -> np.ndarray:
+    """Rates of the rows times v: by central differences of ``row(q) v``."""
+    v, rates = state.qvel, np.zeros(len(values))
+    fastest = float(np.abs(v).max())
+    if fastest == 0.0:
+        return rates
+    span = NUDGE * min(1.0, listed.size) / fastest
+    speeds = np.empty((2, len(values)))
+    found = np.empty((2, len(values)), dtype=bool)
+    for side, shift in enumerate((span, -span)):
+        near = probe.list(state._replace(qpos=probe.move(state.qpos, v, shift)))
+        there = listed.match(near)
+        row_speeds(near.rows, near.first, listed.dim, v, grip.sustained, grip.held, there,
+                   speeds[side], found[side], listed.ne)  # fmt: skip
+    difference_quotients(values @ v, speeds, found, rates, span, fastest)
+    return rates
 
 
-def _speeds(
-    listed: Listing, near: Listing, grip: Grip, v: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Speeds of the rows G and of the normals as they are nearby, and whether they are there."""
-    where = np.arange(len(listed)) if near is listed else listed.match(near)
-    there = where[grip.sustained]
-    found = there >= 0
-    at = np.where(found, there, 0)
-    j = len(listed.equality)
-    count = np.maximum(listed.dim[grip.sustained[grip.held]] - 1, 0)
-    first = np.repeat(near.first[at[grip.held]], count) if len(near) else np.zeros(0, dtype=int)
-    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    present = np.concatenate([np.ones(j, dtype=bool), np.repeat(found[grip.held], count), found])
-    if len(near) == 0:
-        rows = np.concatenate([near.equality, np.zeros(len(present) - j, dtype=np.int64)])
-    else:
-        rows = np.concatenate([near.equality, first + 1 + offset, near.first[at]])
-    if len(near.rows) == 0:
-        return np.zeros(len(present)), present
-    return (near.rows @ v)[rows], present
-
-
-def _drive(probe: Probe, listed: Listing, v: np.ndarray) -> np.ndarray:
+def _drive(listed: Listing, v: np.ndarray) -> np.ndarray:
     """Acceleration that carries bodies to the mocap bodies they are tied to: critically damped."""
     driven = listed.target != 0.0
-    if not driven.any():
-        return np.zeros(len(listed.equality))
     rate = np.where(driven, -listed.target / np.where(driven, listed.error, 1.0), 0.0)
     return np.where(driven, -rate * rate * listed.error - 2.0 * rate * (listed.J @ v), 0.0)
 
 
-def _dry(listed: Listing, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Dry friction: forces of rows that move, bounds of those that rest, and which rest."""
-    D = listed.rows[listed.dry]
-    speed = D @ v
-    moving = np.abs(speed) > MOVING * (np.abs(D) @ np.abs(v))
-    return np.where(moving, -np.sign(speed) * listed.loss, 0.0), listed.loss[~moving], ~moving
+@entry
+def put_rows(
+    rows: np.ndarray,
+    first: np.ndarray,
+    dim: np.ndarray,
+    loss: np.ndarray,
+    v: np.ndarray,
+    sustained: np.ndarray,
+    held: np.ndarray,
+    mu_v: np.ndarray,
+    ne: int,
+    which_out: np.ndarray,
+    values_out: np.ndarray,
+    lo_out: np.ndarray,
+    hi_out: np.ndarray,
+    f_inout: np.ndarray,
+    force_out: np.ndarray,
+) -> tuple[int, int, int]:
+    """Fill in rows, their numbers and bounds; add drag and dry friction that moves to the force.
+
+    Returns:
+        How many rows are equalities, how many are normals, and how many rows there are with those
+        of dry friction that rests.
+    """
+    n = 0
+    for r in range(ne):
+        which_out[n] = r
+        n += 1
+    for k in range(sustained.shape[0]):
+        if held[k] and sustained[k] >= 0:
+            for e in range(1, dim[sustained[k]]):
+                which_out[n] = first[sustained[k]] + e
+                n += 1
+    g = n
+    for r in range(g):
+        lo_out[r], hi_out[r] = -np.inf, np.inf
+    for k in range(sustained.shape[0]):
+        if sustained[k] >= 0:
+            which_out[n] = first[sustained[k]]
+            lo_out[n], hi_out[n] = 0.0, np.inf
+            n += 1
+    normals = n - g
+    for k in range(sustained.shape[0]):
+        if sustained[k] >= 0 and mu_v[k] > 0.0 and dim[sustained[k]] >= 3:
+            for row in range(first[sustained[k]] + 1, first[sustained[k]] + 3):
+                force_out[row] = -mu_v[k] * _dot(rows[row], v)
+                _add(force_out[row], rows[row], f_inout)
+    for r in range(loss.shape[0]):
+        row = rows[ne + r]
+        speed, size = _dot(row, v), 0.0
+        for j in range(v.shape[0]):
+            size += abs(row[j] * v[j])
+        if abs(speed) > MOVING * size:
+            force_out[ne + r] = -loss[r] if speed > 0.0 else loss[r]
+            _add(force_out[ne + r], row, f_inout)
+        else:
+            which_out[n] = ne + r
+            lo_out[n], hi_out[n] = -loss[r], loss[r]
+            n += 1
+    for r in range(n):
+        for j in range(v.shape[0]):
+            values_out[r, j] = rows[which_out[r], j]
+    return g, normals, n
+
+
+@kernel
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel
+def _add(factor: float, row: np.ndarray, x_inout: np.ndarray) -> None:
+    for j in range(row.shape[0]):
+        x_inout[j] += factor * row[j]
+
+
+@entry
+def row_speeds(
+    rows: np.ndarray,
+    first: np.ndarray,
+    dim: np.ndarray,
+    v: np.ndarray,
+    sustained: np.ndarray,
+    held: np.ndarray,
+    there: np.ndarray,
+    speeds_out: np.ndarray,
+    found_out: np.ndarray,
+    ne: int,
+) -> None:
+    """Fill in the speeds of the rows of `put_rows` in a listing nearby, and which are there.
+
+    Args:
+        there: where each contact of the first listing is in this one, or -1.
+    """
+    n = 0
+    for r in range(ne):
+        speeds_out[n], found_out[n] = _dot(rows[r], v), True
+        n += 1
+    for normals in range(2):
+        for k in range(sustained.shape[0]):
+            i = sustained[k]
+            if i < 0 or (normals == 0 and not held[k]):
+                continue
+            start, stop = (0, 1) if normals == 1 else (1, dim[i])
+            for e in range(start, stop):
+                found_out[n] = there[i] >= 0
+                speeds_out[n] = _dot(rows[first[there[i]] + e], v) if there[i] >= 0 else 0.0
+                n += 1
+
+
+@entry
+def difference_quotients(
+    here: np.ndarray,
+    speeds: np.ndarray,
+    found: np.ndarray,
+    rates_out: np.ndarray,
+    span: float,
+    fastest: float,
+) -> None:
+    """Fill in rates from speeds in front (speeds[0]) and at the back (speeds[1]).
+
+    Where the nearest feature changes within the difference, the normal jumps on one side; and
+    where a contact ends there, it is missing. Then the other side serves alone.
+    """
+    for i in range(here.shape[0]):
+        forward, backward = (speeds[0, i] - here[i]) / span, (here[i] - speeds[1, i]) / span
+        if found[0, i] and found[1, i]:
+            small, large = min(abs(forward), abs(backward)), max(abs(forward), abs(backward))
+            if large > JUMP * small + span * fastest:
+                rates_out[i] = forward if abs(forward) < abs(backward) else backward
+            else:
+                rates_out[i] = 0.5 * (forward + backward)
+        elif found[0, i]:
+            rates_out[i] = forward
+        else:
+            rates_out[i] = backward if found[1, i] else 0.0

@@ -29,10 +29,18 @@ class Touching(NamedTuple):
         """The same contacts in a new listing of the same state."""
         if self.listed is None or not self.loaded.any():
             return Touching.none(listed)
-        there = self.listed.match(listed)[self.loaded]
-        loaded = np.zeros(len(listed), dtype=bool)
-        loaded[there[there >= 0]] = True
-        return Touching(listed, loaded)
+        return Touching(listed, self.listed.moved(self.loaded, listed))
+
+
+class Memory(NamedTuple):
+    """Pairs of bodies in sustained contact (None: not known), what is loaded, the last state."""
+
+    pairs: set[tuple[int, int]] | None
+    touching: Touching
+    last: State | None
+
+
+NOTHING = Memory(None, Touching.none(None), None)
 
 
 class Transitions:
@@ -40,51 +48,40 @@ class Transitions:
 
     def __init__(self, model: Any, probe: Probe, log: EventLog) -> None:
         self._model, self._probe, self._log = model, probe, log
-        self._pairs: set[tuple[int, int]] | None = None
-        self._touching = Touching.none(None)
-        self._last: State | None = None
-
-    def forget(self) -> None:
-        """Start anew: the state is not the one that was left."""
-        self._pairs, self._touching, self._last = None, Touching.none(None), None
+        self.memory = NOTHING
 
     def recall(self, state: State) -> Touching:
         """What was loaded, if this is the state that was left; else nothing."""
-        last = self._last
+        last = self.memory.last
         if last is None or not (
             np.array_equal(last.qpos, state.qpos) and np.array_equal(last.qvel, state.qvel)
         ):
-            self.forget()
-        return self._touching
+            self.memory = NOTHING
+        return self.memory.touching
 
-    def carry(self, touching: Touching) -> None:
-        """Keep what is loaded at the end of a piece."""
-        self._touching = touching
-
-    def remember(self, state: State) -> None:
-        """The state that a step ended with."""
-        self._last = state
+    def remember(self, state: State, touching: Touching) -> None:
+        """What a step ended with."""
+        self.memory = self.memory._replace(last=state, touching=touching)
 
     def note(self, state: State, listed: Listing, sustained: np.ndarray) -> None:
         """Log pairs that came into sustained contact, and pairs that left it."""
         pairs = {self._pair(geoms) for geoms in listed.geoms[sustained].tolist()}
-        if self._pairs is not None and pairs != self._pairs:
+        before = self.memory.pairs
+        if before is not None and pairs != before:
             energy = self._probe.energy(state)
-            for kind, changed in (("broken", self._pairs - pairs), ("made", pairs - self._pairs)):
+            for kind, changed in (("broken", before - pairs), ("made", pairs - before)):
                 for pair in sorted(changed):
                     self._add(state.time, kind, pair, 0.0, 0.0, energy, energy)
-            self._probe.list(state)
-        self._pairs = pairs
+        self.memory = self.memory._replace(pairs=pairs)
 
     def impact(
         self, before: State, after: State, listed: Listing, some: np.ndarray, normal: np.ndarray,
         speed: np.ndarray,
     ) -> None:  # fmt: skip
         """Log an impact, pair by pair."""
-        if self._pairs is None:
-            self._pairs = set()
+        if self.memory.pairs is None:
+            self.memory = self.memory._replace(pairs=set())
         energies = self._probe.energy(before), self._probe.energy(after)
-        self._probe.list(after)
         sums: dict[tuple[int, int], list[float]] = {}
         for geoms, impulse, rate in zip(listed.geoms[some].tolist(), normal, speed, strict=True):
             both = sums.setdefault(self._pair(geoms), [0.0, 0.0])
@@ -97,7 +94,6 @@ class Transitions:
     def settled(self, state: State, listed: Listing, loaded: np.ndarray) -> None:
         """Log that the rule against endless impacts ended a step."""
         energy = self._probe.energy(state)
-        self._probe.list(state)
         for pair in sorted({self._pair(geoms) for geoms in listed.geoms[loaded].tolist()}):
             self._add(state.time, "settled", pair, 0.0, 0.0, energy, energy)
 

@@ -13,26 +13,30 @@ A step of the model's time step is made of pieces between events:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from holdfast.errors import EventError, HoldfastError, InputError
+from holdfast.errors import EventError, HoldfastError, InputError, SolveError
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models._choices import check_choice
 from holdfast.models.laws import Law
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._pipeline import forward
+from holdfast.mujoco._publish import publish
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import UnsupportedError
+from holdfast.mujoco.assemble import gather
 from holdfast.mujoco.events import _onto
 from holdfast.mujoco.events._flow import Flow, RungeKutta, SymplecticEuler
 from holdfast.mujoco.events._impulses import VelocityLevel
 from holdfast.mujoco.events._listing import Listing
 from holdfast.mujoco.events._probe import Probe, State
-from holdfast.mujoco.events._sustained import NO_GRIP, Grip
-from holdfast.mujoco.events._time_of_impact import LANDED, Arrival, Search, Slow
+from holdfast.mujoco.events._sustained import Grip
+from holdfast.mujoco.events._time_of_impact import LANDED, Arrival, Lost, Search, Slow
 from holdfast.mujoco.events._transitions import Touching, Transitions
 from holdfast.mujoco.events.log import EventLog
+from holdfast.mujoco.stepper import check_finite, is_finite
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
@@ -48,6 +52,14 @@ PULL = 1e-3  # part of the mean size by which a loaded contact may drift in one 
 
 class TooDeep(HoldfastError):
     """Drift that no correction takes out."""
+
+
+class Applied(NamedTuple):
+    """Where the last piece started, and what acted there."""
+
+    state: State
+    a: np.ndarray
+    force: np.ndarray  # (nefc,) along all rows
 
 
 class EventDriven:
@@ -107,6 +119,8 @@ class EventDriven:
         size = float(model.stat.meansize)
         self._touch = TOUCH * min(1.0, size)
         self._size = size
+        self.shadow.pyramids = False  # rows are the axes of contact frames everywhere
+        self._last: Applied
 
     @property
     def model(self) -> Any:
@@ -130,17 +144,16 @@ class EventDriven:
             raise InputError("duration", f"is {duration}; it must be finite and not negative")
         before = np.empty(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, data, before, _STATE)
-        if not np.isfinite(before).all():
-            _check_finite(data)
-        count, smallest = len(self.events), self.smallest_gap
+        if not is_finite(before):
+            check_finite(data)
+        count, smallest, memory = len(self.events), self.smallest_gap, self._transitions.memory
         try:
             self._advance(data, duration)
         except BaseException as error:  # Ctrl-C, too
             reached = self._probe.state()
             mujoco.mj_setState(self.model, data, before, _STATE)
             del self.events.events[count:]
-            self.smallest_gap = smallest
-            self._transitions.forget()
+            self.smallest_gap, self._transitions.memory = smallest, memory
             if isinstance(error, HoldfastError) and not isinstance(error, InputError):
                 raise EventError(
                     f"the step from {data.time:.9g} s could not be completed at "
@@ -155,41 +168,42 @@ class EventDriven:
         steps = int(np.ceil(duration / h * (1.0 - 1e-12)))
         for k in range(steps):
             probe.follow(data)
-            control = mujoco.get_mjcb_control()
-            if control is not None:
-                control(self.model, probe.data)
-            state = probe.state()
+            if mujoco.get_mjcb_control() is not None:
+                forward(self.shadow, data)  # the user's function may look at anything
+                probe.follow(data)
             end = start + min((k + 1) * h, duration)
-            state = self._step(state, end - state.time)._replace(time=end)
-            if not (np.isfinite(state.qpos).all() and np.isfinite(state.qvel).all()):
+            state = self._step(probe.state(), end)
+            if not (is_finite(state.qpos) and is_finite(state.qvel)):
                 raise HoldfastError("the state after the step is not finite")
-            data.time = end
-            data.qpos[:], data.qvel[:] = state.qpos, state.qvel
-            if state.act.size:
-                data.act[:] = state.act
-            self._transitions.remember(state)
-        self._publish(data)
+            if k == steps - 1:
+                self._publish(data)
+            _put(data, state)
 
-    def _step(self, state: State, h: float) -> State:
-        """One step of length h, from event to event."""
-        left, impacts, touching = h, 0, self._transitions.recall(state)
-        end = state.time + h
+    def _step(self, state: State, end: float) -> State:
+        """One step, from event to event."""
+        impacts, touching = 0, self._transitions.recall(state)
+        h = end - state.time
         for _ in range(MAX_PIECES):
-            self._probe.look(state)  # for the reach
-            self.shadow.widen_margins(self._probe.data)
+            self._probe.widen(state)
             listed = self._probe.list(state)
             touching = touching.moved(listed)
             state, touching, hit = self._land(state, listed, touching)
             impacts += hit
             if impacts > MAX_IMPACTS:
                 break
-            state, touching, spent = self._piece(state, listed, touching, left)
-            left -= spent
-            if left <= 1e-12 * h:
-                self._transitions.carry(touching)
-                return state._replace(time=end)
-        return self._settle(state, end - state.time, touching)
+            try:
+                state, touching = self._piece(state, listed, touching, end - state.time)
+            except (Lost, TooDeep, SolveError):
+                break
+            if end - state.time <= 1e-12 * h:
+                break
+        if end - state.time > 1e-12 * h:
+            state, touching = self._settle(state, end - state.time)
+        state = state._replace(time=end)
+        self._transitions.remember(state, touching)
+        return state
 
+    @property
     def _slow(self) -> Slow:
         pull = float(np.linalg.norm(self.model.opt.gravity)) or 1.0
         return Slow(SLOW * float(np.sqrt(pull * self._size)), self._touch, self._probe.radius)
@@ -198,17 +212,14 @@ class EventDriven:
         self, state: State, listed: Listing, touching: Touching
     ) -> tuple[State, Touching, bool]:
         """Impact of the contacts that touch and approach."""
-        closed = listed.gap <= self._touch
         speed = listed.N @ state.qvel
-        landed = listed.gap <= 2.0 * LANDED * self._touch
-        if not (landed & ~touching.loaded & (speed < 0.0)).any():
-            return state, touching, False
-        hitting = landed & ~touching.loaded & (speed < -self._slow()(listed, state.qvel))
+        hitting = (listed.gap <= 2.0 * LANDED * self._touch) & ~touching.loaded & (speed < 0.0)
+        if hitting.any():
+            hitting &= speed < -self._slow(listed, state.qvel)
         if not hitting.any():
             return state, touching, False
-        some = np.flatnonzero(closed | touching.loaded)
-        M = self._probe.inertia()
-        answer = self._level.impact(M, state.qvel, listed, some)
+        some = np.flatnonzero((listed.gap <= self._touch) | touching.loaded)
+        answer = self._level.impact(self._probe.inertia(), state.qvel, listed, some)
         after = state._replace(qvel=answer.velocity)
         self._transitions.impact(state, after, listed, some, answer.normal, speed[some])
         return after, Touching.none(listed), True
@@ -217,118 +228,125 @@ class EventDriven:
         """Contacts that touch and do not part."""
         closed = (listed.gap <= self._touch) & ~touching.loaded
         if closed.any():
-            speed, slow = listed.N @ state.qvel, self._slow()(listed, state.qvel)
+            speed, slow = listed.N @ state.qvel, self._slow(listed, state.qvel)
             coming = (speed < -slow) & (listed.gap > 2.0 * LANDED * self._touch)
             closed &= (speed <= slow) & ~coming
         return np.flatnonzero(touching.loaded | closed)
 
     def _piece(
         self, state: State, listed: Listing, touching: Touching, h: float
-    ) -> tuple[State, Touching, float]:
+    ) -> tuple[State, Touching]:
         """Follow the motion until something closes, or for h seconds."""
         some = self._sustained(state, listed, touching)
         self._transitions.note(state, listed, some)
         grip, flow = self._flow(state, listed, some, h)
+        self._last = Applied(state, flow.a, flow.force)
         exempt = np.zeros(len(listed), dtype=bool)
         exempt[some] = True
-        search = Search(self._probe, flow, listed, exempt, self._touch, self._slow())
-        for _ in range(HALVINGS):
+        search = Search(self._probe, flow, listed, exempt, self._touch, self._slow)
+        for halving in range(HALVINGS + 1):
             arrival = search.run(h)
-            if self._accurate(arrival, listed, grip, flow):
+            last = halving == HALVINGS
+            if last or self._accurate(arrival, listed, grip, flow):
                 try:
-                    return *self._corrected(arrival, listed, grip, flow), arrival.s
+                    return self._corrected(arrival, listed, grip, flow)
                 except TooDeep:  # the surface turns too fast for this length
-                    pass
+                    if last:
+                        raise
             h = 0.5 * arrival.s
-        arrival = search.run(h)
-        return *self._corrected(arrival, listed, grip, flow), arrival.s
+        raise AssertionError("unreachable")
 
     def _accurate(self, arrival: Arrival, listed: Listing, grip: Grip, flow: Flow) -> bool:
         """Whether sustained contacts stay on their surface, and the stages of a step agree."""
         if grip.sustained.size == 0:
             return True
-        v = arrival.state.qvel
-        if flow.rough > ROUGH * max(np.abs(v).max(), np.sqrt(self._size)):
+        if flow.rough > ROUGH * max(np.abs(arrival.state.qvel).max(), np.sqrt(self._size)):
             return False
         there = listed.match(arrival.listed)[grip.sustained]
         gap = np.where(there >= 0, arrival.listed.gap[np.maximum(there, 0)], 0.0)
         drift = np.where(flow.loaded, np.abs(gap), -gap).max(initial=0.0)
-        largest = DRIFT["rk4" if isinstance(flow, RungeKutta) else "symplectic_euler"]
-        return bool(drift <= largest * self._size)
+        return bool(drift <= DRIFT[flow.name] * self._size)
 
     def _flow(self, state: State, listed: Listing, some: np.ndarray, h: float) -> tuple[Grip, Flow]:
         level, probe = self._level, self._probe
+        grip = level.grip(listed, some)
+        probe.look(state)
         if self.integrator == "rk4" and not (level.coulomb and some.size):
             smooth = probe.smooth()
-            held = None
-            if not level.coulomb and level.sticks(listed, some).any():
-                held = level.step(smooth.M, smooth.f, state.qvel, h, listed, some).held
-            grip = level.grip(listed, some, held) if some.size else NO_GRIP
+            if grip.held.any():
+                answer = level.step(smooth.M, smooth.f, state.qvel, h, listed, grip)
+                grip = grip._replace(held=answer.held)
             return grip, RungeKutta(probe, state, listed, smooth, grip)
-        A, f, act_dot = probe.implicit(h)
-        answer = level.step(A, f, state.qvel, h, listed, some)
-        grip = Grip(some, answer.held, np.zeros(len(some)))
-        loaded = answer.normal > 0.0
-        return grip, SymplecticEuler(probe, state, act_dot, answer.velocity, h, loaded)
+        return self._euler(state, listed, grip, h, None)
+
+    def _euler(
+        self, state: State, listed: Listing, grip: Grip, h: float, gap: np.ndarray | None
+    ) -> tuple[Grip, SymplecticEuler]:
+        """One step at velocity level; with `gap`, contacts may close it within the step."""
+        A, f, act_dot = self._probe.implicit(h)
+        answer = self._level.step(A, f, state.qvel, h, listed, grip, gap)
+        flow = SymplecticEuler(
+            self._probe, state, act_dot, answer.velocity, h, answer.impulse, answer.normal > 0.0
+        )
+        return grip._replace(held=answer.held), flow
 
     def _corrected(
         self, arrival: Arrival, listed: Listing, grip: Grip, flow: Flow
     ) -> tuple[State, Touching]:
         """The state at the end of a piece, without drift."""
-        state, after = arrival.state, arrival.listed
-        where = listed.match(after) if grip.sustained.size else np.zeros(0, dtype=np.int64)
+        state, after, probe = arrival.state, arrival.listed, self._probe
         keep, held = np.zeros((2, len(after)), dtype=bool)
         if grip.sustained.size:
-            there = where[grip.sustained]
-            there_loaded = there[flow.loaded & (there >= 0)]
-            keep[there_loaded] = after.gap[there_loaded] <= PULL * self._size
-            there_held = there[flow.loaded & grip.held & (there >= 0)]
-            held[there_held] = keep[there_held]
-        probe = self._probe
+            there = listed.match(after)[grip.sustained]
+            near = flow.loaded & (there >= 0)
+            near[near] = after.gap[there[near]] <= PULL * self._size
+            keep[there[near]] = True
+            held[there[near & grip.held]] = True
         state, after, keep, held = _onto.position(probe, state, after, keep, held, self._touch)
         deepest = float(after.gap.min(initial=np.inf))
         if deepest < -DEEPEST:
             raise TooDeep(f"bodies are {-deepest:.3g} m deep in each other, and no small "
-                                "displacement brings them apart")  # fmt: skip
+                          "displacement brings them apart")  # fmt: skip
         self.smallest_gap = min(self.smallest_gap, deepest)
         exact = isinstance(flow, RungeKutta) or arrival.hit
-        if exact and (keep.any() or len(after.equality)):
+        if exact and (keep.any() or after.ne):
             probe.look(state)
             v = _onto.velocity(probe.inertia(), state.qvel, after, keep, held)
             state = state._replace(qvel=v)
         return state, Touching(after, keep)
 
-    def _settle(self, state: State, h: float, touching: Touching) -> State:
+    def _settle(self, state: State, h: float) -> tuple[State, Touching]:
         """The rest of a step with too many events: one step at velocity level, gaps included."""
         probe = self._probe
-        probe.look(state)
-        self.shadow.widen_margins(probe.data)
+        probe.widen(state)
         listed = probe.list(state)
-        A, f, act_dot = probe.implicit(h)
+        A, f, _ = probe.implicit(h)
         free = state.qvel + h * np.linalg.solve(A, f)
         closing = listed.gap + h * (listed.N @ free) <= self._touch
         some = np.flatnonzero(closing | (listed.gap <= self._touch))
-        answer = self._level.step(A, f, state.qvel, h, listed, some, listed.gap[some])
-        loaded = answer.normal > 0.0
-        flow = SymplecticEuler(probe, state, act_dot, answer.velocity, h, loaded)
-        end = flow.at(h)
-        arrival = Arrival(h, end, probe.list(end), False)
-        grip = Grip(some, answer.held, np.zeros(len(some)))
+        grip, flow = self._euler(
+            state, listed, self._level.grip(listed, some), h, np.maximum(listed.gap[some], 0.0)
+        )
+        self._last = Applied(state, flow.a, flow.force)
+        arrival = Search(
+            probe, flow, listed, np.zeros(len(listed), dtype=bool), self._touch, self._slow
+        ).look(h)
         state, touching = self._corrected(arrival, listed, grip, flow)
-        self._transitions.settled(state, listed, some[loaded])
-        self._transitions.carry(touching)
-        return state
+        self._transitions.settled(state, listed, some[flow.loaded])
+        return state, touching
 
     def _publish(self, data: Any) -> None:
-        """Kinematics, acceleration and sensors of the state that was reached."""
-        own = self.model
-        mujoco.mj_fwdPosition(own, data)
-        mujoco.mj_sensorPos(own, data)
-        mujoco.mj_fwdVelocity(own, data)
-        mujoco.mj_sensorVel(own, data)
+        """Contacts, forces, acceleration and sensors of the last piece, where MuJoCo keeps them."""
+        last, shadow = self._last, self.shadow
+        _put(data, last.state)
+        forward(shadow, data, control=False)
+        rows = gather(shadow, data)
+        publish(shadow, data, rows, rows.v + rows.h * last.a, rows.h * last.force)
 
 
-def _check_finite(data: Any) -> None:
-    for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
-        if not np.isfinite(getattr(data, name)).all():
-            raise InputError(f"data.{name}", "is not finite; set a valid state before stepping")
+def _put(data: Any, state: State) -> None:
+    """Write a state."""
+    data.time = state.time
+    data.qpos[:], data.qvel[:] = state.qpos, state.qvel
+    if state.act.size:
+        data.act[:] = state.act
