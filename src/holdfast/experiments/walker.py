@@ -9,7 +9,7 @@ from holdfast.experiments.terrain import Terrain
 from holdfast.mujoco.scenes import quadruped_on
 
 KP, KV = 40.0, 0.5  # of the servos [N m/rad], [N m s/rad]
-START = -0.2  # [m] where the base starts, so that ten seconds of walking end on the map
+START = -0.27 # [m] where the base starts, so that ten seconds of walking end on the map
 BASE = 0.05  # thickness of the ground below its lowest place [m]
 
 
@@ -24,8 +24,9 @@ def walker(terrain: Terrain, *, timestep: float = 0.001, start: float = START) -
     bumpy = terrain.heights.max() > 0.0
     angles = joint_angles(FEET)
     under = max(terrain.height(start + x, y) for x, y, _ in FEET)
-    qpos = np.concatenate([[start, 0.0, under + RADIUS - FEET[0, 2], 1.0, 0.0, 0.0, 0.0],
-                           angles.ravel()])  # fmt: skip
+    above = RADIUS * np.hypot(1.0, terrain.steepness[1])  # a ball on the steepest slope
+    base = [start, 0.0, under + above - FEET[0, 2], 1.0, 0.0, 0.0, 0.0]
+    qpos = np.concatenate([base, angles.ravel()])
     return quadruped_on(
         _field_geom() if bumpy else _plane(), qpos, angles.ravel(), timestep=timestep,
         integrator="Euler", kp=KP, kv=KV, assets=_assets(terrain if bumpy else None),
