@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from holdfast.mujoco.events._listing import Listing
+from holdfast.mujoco.events._nearest import Solve
 from holdfast.mujoco.events._probe import Probe, Smooth, State
 from holdfast.mujoco.events._sustained import Grip, accelerate
 
@@ -58,11 +59,11 @@ class RungeKutta:
     name = "rk4"
 
     def __init__(
-        self, probe: Probe, start: State, listed: Listing, smooth: Smooth, grip: Grip
+        self, probe: Probe, start: State, listed: Listing, smooth: Smooth, grip: Grip, solve: Solve
     ) -> None:
         self.probe, self.start, self.listed, self.grip = probe, start, listed, grip
-        self.act_dot = smooth.act_dot
-        self.a, normal, self.force = accelerate(probe, start, listed, smooth, grip)
+        self.act_dot, self.solve = smooth.act_dot, solve
+        self.a, normal, self.force = accelerate(probe, start, listed, smooth, grip, solve)
         self.loaded, self.rough = normal > 0.0, 0.0
         self._free = not (len(grip.sustained) or listed.ne or listed.nf)
         self._x = np.zeros_like(start.qvel)
@@ -100,7 +101,7 @@ class RungeKutta:
         listed = probe.list(state)
         smooth = probe.smooth()
         grip = self.grip.moved(self.listed.match(listed))
-        push = accelerate(probe, state, listed, smooth, grip)
+        push = accelerate(probe, state, listed, smooth, grip, self.solve)
         self.loaded = push.normal > 0.0
         return push.a, smooth.act_dot
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
@@ -9,6 +11,7 @@ from holdfast.lcp.options import DEFAULT
 from holdfast.lcp.result import LCPResult
 from holdfast.models._projection import RANK_TOL
 
+Solve = Callable[..., LCPResult]  # called as `nearest`
 _NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from holdfast.lcp._kernel import entry, kernel
 from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._nearest import nearest
+from holdfast.mujoco.events._nearest import Solve, nearest
 from holdfast.mujoco.events._probe import Probe, Smooth, State
 
 NUDGE = 1e-5  # displacement of the difference quotients [m over the mean size, rad]
@@ -51,7 +51,9 @@ class Push(NamedTuple):
     force: np.ndarray  # (nefc,) along all rows
 
 
-def accelerate(probe: Probe, state: State, listed: Listing, smooth: Smooth, grip: Grip) -> Push:
+def accelerate(
+    probe: Probe, state: State, listed: Listing, smooth: Smooth, grip: Grip, solve: Solve = nearest
+) -> Push:
     """Solve for the acceleration at a state, whose smooth forces were asked for last."""
     M, f, _ = smooth
     v, some, ne, nf = state.qvel, grip.sustained, listed.ne, listed.nf
@@ -71,7 +73,7 @@ def accelerate(probe: Probe, state: State, listed: Listing, smooth: Smooth, grip
     b[: g + k] = _rates(probe, state, listed, grip, values[: g + k])
     if listed.target.any():
         b[:ne] -= _drive(listed, v)
-    answer = nearest(M, x0, values[:n], b[:n], lo[:n], hi[:n])
+    answer = solve(M, x0, values[:n], b[:n], lo[:n], hi[:n])
     force[which[:n]] = answer.z
     normal[some >= 0] = answer.z[g : g + k]
     return Push(answer.motion, normal, force)

@@ -31,6 +31,7 @@ from holdfast.mujoco.events import _onto
 from holdfast.mujoco.events._flow import Flow, RungeKutta, SymplecticEuler
 from holdfast.mujoco.events._impulses import VelocityLevel
 from holdfast.mujoco.events._listing import Listing
+from holdfast.mujoco.events._nearest import Solve, nearest
 from holdfast.mujoco.events._probe import Probe, State
 from holdfast.mujoco.events._sustained import Grip
 from holdfast.mujoco.events._time_of_impact import LANDED, Arrival, Lost, Search, Slow
@@ -77,6 +78,7 @@ class EventDriven:
     Attributes:
         events: what happened so far: an `EventLog`; prints as a table.
         smallest_gap: smallest signed distance at the end of any piece so far [m].
+        solve: what solves sustained contact at acceleration level; modified PPM if nobody sets it.
 
     Example:
         A ball falls 1 m, stops dead, and stays:
@@ -113,6 +115,7 @@ class EventDriven:
             raise UnsupportedError("adhesion", "pulls without touching; use hf.Stepper")
         self.events = EventLog()
         self.smallest_gap = np.inf
+        self.solve: Solve = nearest
         self._probe = Probe(self.shadow)
         self._level = VelocityLevel(model, contact, laws)
         self._transitions = Transitions(model, self._probe, self.events)
@@ -276,7 +279,7 @@ class EventDriven:
             if grip.held.any():
                 answer = level.step(smooth.M, smooth.f, state.qvel, h, listed, grip)
                 grip = grip._replace(held=answer.held)
-            return grip, RungeKutta(probe, state, listed, smooth, grip)
+            return grip, RungeKutta(probe, state, listed, smooth, grip, self.solve)
         return self._euler(state, listed, grip, h, None)
 
     def _euler(
