@@ -102,9 +102,7 @@ def swing_path(start: np.ndarray, end: np.ndarray, velocity: np.ndarray, gait: G
     above_first, above_last = first.copy(), last.copy()
     # in the middle, the four control points in the air weigh 112 of 128
     above_first[2] = above_last[2] = max(start[2], end[2]) + gait.lift * 128 / 112
-    return np.array(
-        [start, first, above_first, above_first, above_last, above_last, last, end]
-    )  # fmt: skip
+    return np.array([start, first, above_first, above_first, above_last, above_last, last, end])
 
 
 class Trot:
@@ -138,8 +136,7 @@ class Trot:
     def __call__(self, time: float, qpos: np.ndarray) -> np.ndarray:
         """(12,) angles to ask of the servos until the next call."""
         gait = self.gait
-        begins = self._time is None
-        if begins:
+        if self._time is None:
             self._stand(qpos)
         dt = 0.0 if self._time is None else time - self._time
         self._time = time
@@ -164,8 +161,8 @@ class Trot:
         return (angles + self.lead * rate).ravel()
 
     def _stand(self, qpos: np.ndarray) -> None:
-        for leg in range(4):
-            self._ground[leg] = self.terrain.height(*(qpos[:2] + FEET[leg, :2]))
+        for leg, (x, y) in enumerate(in_world(qpos[:2], heading(qpos), FEET[:, :2])):
+            self._ground[leg] = self.terrain.height(x, y)
 
     def _command(self, time: float, qpos: np.ndarray) -> tuple[np.ndarray, float]:
         """Velocity of the base in its own frame [m/s], and its turning speed [rad/s]."""
@@ -179,11 +176,9 @@ class Trot:
 
     def _lift(self, leg: int, qpos: np.ndarray, drift: np.ndarray, forward: np.ndarray) -> None:
         """Plan a swing."""
-        gait, yaw = self.gait, heading(qpos)
+        gait = self.gait
         end = FEET[leg, :2] - 0.5 * gait.stance * drift
-        ahead = end + gait.swing * forward
-        c, s = np.cos(yaw), np.sin(yaw)
-        x, y = qpos[0] + c * ahead[0] - s * ahead[1], qpos[1] + s * ahead[0] + c * ahead[1]
+        x, y = in_world(qpos[:2], heading(qpos), end + gait.swing * forward)
         landing = self.terrain.height(x, y)
         self._path[leg] = swing_path(
             np.append(self._place[leg], self._ground[leg]), np.append(end, landing),
@@ -202,3 +197,9 @@ def heading(qpos: np.ndarray) -> float:
     """Angle of the base about the vertical [rad]."""
     w, x, y, z = qpos[3:7]
     return float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
+
+
+def in_world(base: np.ndarray, yaw: float, places: np.ndarray) -> np.ndarray:
+    """Places (..., 2) in the plane of a base at (2,) that is turned by `yaw`, in the world."""
+    c, s = np.cos(yaw), np.sin(yaw)
+    return base + places @ np.array([[c, s], [-s, c]])

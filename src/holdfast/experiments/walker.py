@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.experiments.gait import FEET, RADIUS, joint_angles
+from holdfast.experiments.gait import FEET, RADIUS, in_world, joint_angles
 from holdfast.experiments.terrain import Terrain
 from holdfast.mujoco.scenes import quadruped_on
 
 KP, KV = 40.0, 0.5  # of the servos [N m/rad], [N m s/rad]
-START = -0.27 # [m] where the base starts, so that ten seconds of walking end on the map
+START = -0.27  # [m] where the base starts, so that ten seconds of walking are centred on the map
 BASE = 0.05  # thickness of the ground below its lowest place [m]
 
 
-def walker(terrain: Terrain, *, timestep: float = 0.001, start: float = START) -> str:
-    """The quadruped of the published figures, standing at x = `start` with its feet spread.
+def walker(
+    terrain: Terrain,
+    *,
+    timestep: float = 0.001,
+    start: tuple[float, float] = (START, 0.0),
+    heading: float = 0.0,
+) -> str:
+    """The quadruped of the published figures, about to come down on its feet.
 
     Args:
         terrain: the ground; without bumps it is a plane.
         timestep: [s].
         start: where the base is [m].
+        heading: of the base [rad].
     """
     bumpy = terrain.heights.max() > 0.0
     angles = joint_angles(FEET)
-    under = max(terrain.height(start + x, y) for x, y, _ in FEET)
+    feet = in_world(np.array(start), heading, FEET[:, :2])
+    under = max(terrain.height(x, y) for x, y in feet)
     above = RADIUS * np.hypot(1.0, terrain.steepness[1])  # a ball on the steepest slope
-    base = [start, 0.0, under + above - FEET[0, 2], 1.0, 0.0, 0.0, 0.0]
-    qpos = np.concatenate([base, angles.ravel()])
+    base = [*start, under + above - FEET[0, 2]]
+    turn = [np.cos(heading / 2), 0.0, 0.0, np.sin(heading / 2)]
     return quadruped_on(
-        _field_geom() if bumpy else _plane(), qpos, angles.ravel(), timestep=timestep,
-        integrator="Euler", kp=KP, kv=KV, assets=_assets(terrain if bumpy else None),
+        _field_geom() if bumpy else _plane(), np.concatenate([base, turn, angles.ravel()]),
+        angles.ravel(), timestep=timestep, integrator="Euler", kp=KP, kv=KV,
+        assets=_assets(terrain if bumpy else None),
     )  # fmt: skip
 
 
