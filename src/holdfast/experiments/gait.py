@@ -93,7 +93,8 @@ def swing_path(start: np.ndarray, end: np.ndarray, velocity: np.ndarray, gait: G
     """(8, 3) control points of a swing that leaves and meets the ground at the ground's velocity.
 
     Args:
-        start, end: places (3,) of the foot [m].
+        start: place (3,) of the foot [m].
+        end: likewise.
         velocity: (3,) of the ground [m/s].
         gait: gives time and height.
     """

@@ -59,7 +59,8 @@ def _assets(terrain: Terrain | None) -> str:
         numbers = " ".join(f"{z:.7g}" for z in from_behind.ravel())
         field = (f'<hfield name="ground" nrow="{rows}" ncol="{columns}" '
                  f'size="{half} {half} {peak:.17g} {BASE}" elevation="{numbers}"/>')  # fmt: skip
-    return f"""<asset>{field}
+    return f"""<visual><headlight ambient=".35 .35 .35" diffuse=".6 .6 .6"/></visual>
+      <asset>{field}
         <texture name="sky" type="skybox" builtin="gradient" rgb1="1 1 1" rgb2=".8 .87 .95"
                  width="64" height="64"/>
         <texture name="squares" type="2d" builtin="checker" rgb1=".72 .75 .7" rgb2=".6 .64 .6"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import SolveError
-from holdfast.experiments.walking import Course, Press, Walk, histogram, median
+from holdfast.experiments.walking import Course, Press, Walk, clock, histogram, median
 from holdfast.models import ContactModel, Viscous
 from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._mj import mujoco
@@ -41,15 +40,14 @@ class MujocoWalk(Walk):
 class _TimedStepper(Stepper):
     """Keeps the times of its contact solves."""
 
-    def __init__(self, model: Any, contact: ContactModel, walk: Walk, *, compiled: bool) -> None:
+    def __init__(self, model: Any, contact: ContactModel, walk: Walk) -> None:
         super().__init__(model, contact, warn=False)
         self._walk = walk
-        self._quick.applies = self._quick.applies and compiled
 
     def _solve(self, rows: Rows) -> Answer:
-        begin = time.perf_counter()
+        begin = clock()
         answer = super()._solve(rows)
-        self._walk.solves.append(time.perf_counter() - begin)
+        self._walk.solves.append(clock() - begin)
         return answer
 
     def _solve_long(self, rows: Rows) -> Answer:
@@ -63,13 +61,11 @@ class SteppedWalk(Walk):
     Args:
         course: where to walk.
         contact: the contact model.
-        compiled: whether the compiled search may serve; if not, the same Python code prepares the
-            problems of all contact models.
     """
 
-    def __init__(self, course: Course, contact: ContactModel, *, compiled: bool = True) -> None:
+    def __init__(self, course: Course, contact: ContactModel) -> None:
         super().__init__(course)
-        self.stepper = _TimedStepper(self.model, contact, self, compiled=compiled)
+        self.stepper = _TimedStepper(self.model, contact, self)
 
     def _step(self) -> None:
         self.stepper.step(self.data)
@@ -130,9 +126,9 @@ class ViscousWalk(Walk):
         self.contacts.append(len(N))
         first = len(self.solves) % 2 == 0
         other = None if first else self._by_lemke(N, M, v, b)
-        begin = time.perf_counter()
+        begin = clock()
         answer = lcp.solve_factored(N, M, v, b, lo=lo, hi=hi)
-        self.solves.append(time.perf_counter() - begin)
+        self.solves.append(clock() - begin)
         other = self._by_lemke(N, M, v, b) if first else other
         if other is not None:
             self.pivots += [answer.pivots, other.pivots]
@@ -142,16 +138,16 @@ class ViscousWalk(Walk):
         return answer
 
     def _by_lemke(self, N: Any, M: Any, v: Any, b: Any) -> lcp.LCPResult | None:
-        begin = time.perf_counter()
+        begin = clock()
         half = np.linalg.solve(np.linalg.cholesky(M), N.T)
         F, e = half.T @ half, N @ v + b
-        formed = time.perf_counter()
+        formed = clock()
         try:
             answer = lcp.solve(F, e, "lemke")
         except SolveError:
             self.lemke_failures += 1
             answer = None
-        self.lemke.append(time.perf_counter() - formed)
+        self.lemke.append(clock() - formed)
         self.forming.append(formed - begin)
         return answer
 
