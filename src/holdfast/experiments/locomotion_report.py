@@ -57,11 +57,10 @@ def _scene(results: Results) -> Iterator[str]:
     yield (
         f"It trots: duty factor {gait.duty:g}, period {gait.period:g} s, steps {gait.lift:g} m "
         f"high, {gait.speed:g} m/s commanded. Feet follow Bezier curves, joint angles come from "
-        "inverse "
-        "kinematics, servos are PD with damping on the error of the speed. The height of the next "
-        "foothold is looked up in the map; strides are steered back to the line. The published "
-        "step height suffices on this terrain. All methods get the same controller, each on its "
-        f"own state. Symplectic Euler at 1 ms; Drumwright–Shell with µ = {MU:g}."
+        "inverse kinematics, servos are PD with damping on the error of the speed. The height of "
+        "the next foothold is looked up in the map; strides are steered back to the line. The "
+        "published step height suffices on this terrain. All methods get the same controller, each "
+        f"on its own state. Symplectic Euler at 1 ms; Drumwright–Shell with µ = {MU:g}."
     )
 
 
@@ -97,8 +96,8 @@ def _differences(results: Results) -> Iterator[str]:
         f"{jammed} steps of all trials a foot jams: held it is not pressed, released it is. It is "
         "held then, and floats by up to a micrometre; as soon as that counts as an open gap it "
         "comes down without friction, which moves the foot by some ten micrometres. Such "
-        "landings, and "
-        f"those at the end of a swing, add up to {1e3 * worst:.2g} mm in the worst stance."
+        f"landings, and those at the end of a swing, add up to {1e3 * worst:.2g} mm in the worst "
+        "stance."
     )
 
 
@@ -107,12 +106,10 @@ _VISCOUS = [
     "from event to event (`hf.EventDriven`): Runge–Kutta of fourth order with contact forces at "
     "acceleration level in every stage, and inelastic impacts. A foot that slides at the commanded "
     f"speed is dragged with {1e3 * MU_V * Gait().speed:g} mN, so the robot trots on the spot on "
-    "flat ground, and slides down "
-    "the slopes of the terrain; there it need not walk.",
+    "flat ground, and slides down the slopes of the terrain; there it need not walk.",
     "The original compared modified PPM with Lemke on two different LCPs, and applied viscous "
     f"forces twice and outside of the LCP. Here modified PPM and {LEMKE} solve the very same "
-    "LCPs, and "
-    "agree.",
+    "LCPs, and agree.",
 ]
 
 

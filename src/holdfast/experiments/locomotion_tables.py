@@ -79,10 +79,9 @@ def times_table(results: Results) -> Table:
         "Running time: CPU time of the steps, without the controller and without measuring. Ratio: "
         "to the first row of the same ground, trial by trial. First row: forces only where "
         "contacts are pressed, the library's default, in one compiled search. Second row: the "
-        "paper's model "
-        "as it stands (`grip=\"all\"`), where every listed contact holds; its problems are made in "
-        "Python, as Drumwright–Shell's are. Contact solves: from rows to forces. "
-        "MuJoCo's solver is part of `mj_step` and is not timed apart. Contacts: those of the "
+        "paper's model as it stands (`grip=\"all\"`), where every listed contact holds; its "
+        "problems are made in Python, as Drumwright–Shell's are. Contact solves: from rows to "
+        "forces. MuJoCo's solver is part of `mj_step` and is not timed apart. Contacts: those of the "
         "problem that is solved. Fallbacks: solves that the compiled search left to the long way. "
         "Jammed: steps in which no set of contacts was found that are pressed exactly where they "
         "stick; such a foot is held, and the answer is certified all the same.",
@@ -183,10 +182,8 @@ def viscous_table(results: Results) -> Table:
         "Each LCP of the simulation is solved by both, one right after the other, taking turns in "
         "who goes first; modified PPM's answer is used. Running time: CPU time of the steps, "
         "without the solves of the other. Both answers are certified by the same criterion. "
-        "Lemke's "
-        "method needs the dense matrix; forming it is in its running time, not in its mean time "
-        "of a "
-        "solve. Fallbacks: steps with too many impacts, finished at velocity level. Difference: "
+        "Lemke's method needs the dense matrix; forming it is in its running time, not in its "
+        "mean time of a solve. Fallbacks: steps with too many impacts, finished at velocity level. Difference: "
         "between the accelerations, relative.",
     )  # fmt: skip
 
