@@ -21,7 +21,7 @@ SECONDS = 10.0
 TRIALS = 3
 SAMPLES = 500  # places of the feet that are kept
 MU, MU_V = 100.0, 0.1  # of Drumwright-Shell, and of viscous contact [N s/m]
-WARM_UP = 60  # steps that are not timed: kernels are compiled and caches filled
+WARM_UP = 60  # steps that are not timed, in which the robot lands: kernels are compiled
 GROUNDS = ("flat", "terrain")
 QUICK_SECONDS = {"walk": 0.8, "viscous": 0.2}
 ASIDE, ASKEW = 0.005, np.radians(2.0)  # largest start beside the line [m], and off its heading
@@ -105,9 +105,9 @@ def _walks(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[st
     def run(report: Report) -> dict[str, Any]:
         from holdfast.experiments.walking import in_turns
 
-        methods = _methods(course_of(ground, seed))
-        for start in methods.values():
+        for start in _methods(course_of("terrain", seed)).values():
             _warm_up(start())
+        methods = _methods(course_of(ground, seed))
         walks = {name: start() for name, start in methods.items()}
         in_turns(list(walks.values()), seconds, SAMPLES, report)
         return {
@@ -123,9 +123,8 @@ def _viscous(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[
         from holdfast.experiments.walking import in_turns
         from holdfast.experiments.walking_methods import ViscousWalk
 
-        course = course_of(ground, seed)
-        _warm_up(ViscousWalk(course, MU_V))
-        walk = ViscousWalk(course, MU_V)
+        _warm_up(ViscousWalk(course_of("terrain", seed), MU_V))
+        walk = ViscousWalk(course_of(ground, seed), MU_V)
         in_turns([walk], seconds, SAMPLES, report)
         return {"ground": ground, "seed": seed, "duration": seconds, "walk": walk.summary()}
 

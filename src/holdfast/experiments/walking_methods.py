@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from holdfast import lcp
-from holdfast.errors import SolveError
 from holdfast.experiments.walking import Course, Press, Walk, clock, histogram, median
+from holdfast.lcp import LCPResult, Status
+from holdfast.lcp.lemke import LemkeOutcome, lemke
 from holdfast.models import ContactModel, Viscous
 from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.events import EventDriven
+from holdfast.mujoco.events._nearest import nearest
 from holdfast.mujoco.stepper import Stepper
 
 NEAR = 1e-7  # [m] feet closer to the ground than this stand on it, where forces are not known
@@ -122,14 +124,14 @@ class ViscousWalk(Walk):
     def _slid(self, press: Press) -> float | None:
         return None  # by what it moved: the velocity changes within the step
 
-    def _solve(self, N: Any, M: Any, v: Any, b: Any, *, lo: Any, hi: Any) -> lcp.LCPResult:
+    def _solve(self, M: Any, x0: Any, N: Any, b: Any, lo: Any, hi: Any) -> LCPResult:
         self.contacts.append(len(N))
         first = len(self.solves) % 2 == 0
-        other = None if first else self._by_lemke(N, M, v, b)
+        other = None if first else self._by_lemke(M, x0, N, b)
         begin = clock()
-        answer = lcp.solve_factored(N, M, v, b, lo=lo, hi=hi)
+        answer = nearest(M, x0, N, b, lo, hi)
         self.solves.append(clock() - begin)
-        other = self._by_lemke(N, M, v, b) if first else other
+        other = self._by_lemke(M, x0, N, b) if first else other
         if other is not None:
             self.pivots += [answer.pivots, other.pivots]
             change = np.linalg.solve(M, N.T @ (other.z - answer.z))
@@ -137,19 +139,18 @@ class ViscousWalk(Walk):
             self.difference = max(self.difference, float(np.abs(change).max()) / size)
         return answer
 
-    def _by_lemke(self, N: Any, M: Any, v: Any, b: Any) -> lcp.LCPResult | None:
+    def _by_lemke(self, M: Any, x0: Any, N: Any, b: Any) -> LemkeOutcome | None:
+        """By the bare method, which certifies its answer, too; None if it fails."""
         begin = clock()
-        half = np.linalg.solve(np.linalg.cholesky(M), N.T)
-        F, e = half.T @ half, N @ v + b
+        half = solve_triangular(np.linalg.cholesky(M), N.T, lower=True, check_finite=False)
+        F, e = half.T @ half, N @ x0 + b
         formed = clock()
-        try:
-            answer = lcp.solve(F, e, "lemke")
-        except SolveError:
-            self.lemke_failures += 1
-            answer = None
+        answer = lemke(F, e)
         self.lemke.append(clock() - formed)
         self.forming.append(formed - begin)
-        return answer
+        solved = answer.status is Status.SOLVED
+        self.lemke_failures += not solved
+        return answer if solved else None
 
     def summary(self) -> dict[str, Any]:
         """As of every walk; times with either solver are what is left without the other."""
