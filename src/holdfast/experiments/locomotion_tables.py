@@ -94,10 +94,10 @@ def times_table(results: Results) -> Table:
         "contacts are pressed, the library's default, in one compiled search. Second row: the "
         "paper's model as it stands (`grip=\"all\"`), where every listed contact holds; its "
         "problems are made in Python, as Drumwright–Shell's are. Contact solves: from rows to "
-        "forces. MuJoCo's solver is part of `mj_step` and is not timed apart. Contacts: those of the "
-        "problem that is solved. Fallbacks: solves that the compiled search left to the long way. "
-        "Jammed: steps in which no set of contacts was found that are pressed exactly where they "
-        "stick; such a foot is held, and the answer is certified all the same.",
+        "forces. MuJoCo's solver is part of `mj_step` and is not timed apart. Contacts: those of "
+        "the problem that is solved. Fallbacks: solves that the compiled search left to the long "
+        "way. Jammed: steps in which no set of contacts was found that are pressed exactly where "
+        "they stick; such a foot is held, and the answer is certified all the same.",
     )  # fmt: skip
 
 
