@@ -230,7 +230,7 @@ def _pictures(results: Results) -> tuple[list[Figure], list[str]]:
     shown = {"MuJoCo, default": "mujoco-default", "MuJoCo, recipe": "mujoco-recipe",
              "holdfast": "reduced-ppm-pressed"}  # fmt: skip
     found = {name: results[f"hold-2-{key}"] for name, key in shown.items()}
-    camera = {"lookat": [0, 0, -0.1], "distance": 6.0, "azimuth": 90, "elevation": -12}
+    camera = {"lookat": [0, 0, -0.1], "distance": 4.6, "azimuth": 90, "elevation": -12}
     try:
         drawn = render(row_of_boxes(2), [each["state"] for each in found.values()], camera=camera,
                        width=720, height=480)  # fmt: skip

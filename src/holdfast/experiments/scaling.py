@@ -24,7 +24,7 @@ Solve = Callable[[ContactProblem], int]  # returns the number of pivots
 BODIES = 2  # of the sweep over n: m = 12
 CONTACTS = 200  # of the sweep over m
 SIZES = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-QUICK_SIZES = (10, 100, 1000, 10_000, 100_000)
+QUICK_SIZES = (10, 100, 300, 1000, 3000, 10_000, 100_000)
 TOWERS = (1, 2, 4, 8, 16, 32)
 QUICK_TOWERS = (1, 2, 4, 8)
 SEEDS, QUICK_SEEDS = 3, 1

@@ -29,8 +29,8 @@ _TEXT = [
     f"points scattered over its interfaces, and towers of growing height with {CONTACTS} points.",
     "Every time is that of `model.solve(problem)`: from a checked problem to certified forces. "
     "Methods that form a dense matrix go on to larger problems until a solve takes too long or "
-    "the matrix is too large; the table says where they stopped. Their exponents are fitted to "
-    "the larger half of what they reached.",
+    "the matrix is too large; the table says where they stopped. The exponents of those that do "
+    "not get far beyond 1000 contacts are fitted to the largest three sizes that they reach.",
 ]
 
 
@@ -41,8 +41,8 @@ def _points(results: Mapping[str, dict[str, Any]], sweep: str, key: str) -> list
 def fit(points: list[dict[str, Any]], over: str) -> tuple[float, float, int, int] | None:
     """Exponent, steepest slope between neighbours, and the range of the fit; None if too few."""
     used = [p for p in points if p[over] >= FROM[over]]
-    if len(used) < 3:  # did not get far: the larger half, three at least
-        used = points[-max(3, len(points) // 2) :]
+    if len(used) < 3:  # did not get far: the largest three
+        used = points[-3:]
     if len(used) < 3:
         return None
     size = np.log([p[over] for p in used])
@@ -125,6 +125,10 @@ def _plot(results: Mapping[str, dict[str, Any]]) -> Figure:
         tidy(axes).set_xlabel("contacts n" if over == "n" else "coordinates m")
         axes.set_title(f"m = {6 * BODIES}" if over == "n" else f"n = {CONTACTS}", fontsize=10)
         axes.legend(fontsize=7, frameon=False)
+        if over == "m":
+            ticks = [p[over] for p in _points(results, over, next(iter(METHODS)))]
+            axes.set_xticks(ticks, [str(m) for m in ticks])
+            axes.minorticks_off()
     figure.axes[0].set_ylabel("seconds per solve")
     return Figure(
         "scaling", figure, "Time of a solve with fitted exponents. Solid: the paper's models as "
