@@ -10,10 +10,14 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import ContactName, contact_model, errors_to_exit_code, progress_bar
+from holdfast.cli._common import (
+    INTERRUPTED,
+    ContactName,
+    contact_model,
+    errors_to_exit_code,
+    progress_bar,
+)
 from holdfast.errors import HoldfastError, InputError
-
-INTERRUPTED = 130  # what shells expect after Ctrl-C
 
 
 @dataclass(frozen=True)

@@ -88,16 +88,14 @@ def course_of(ground: str, seed: int) -> Any:
 def _methods(course: Any) -> dict[str, Callable[[], Any]]:
     from holdfast.experiments.walking_methods import MujocoWalk, SteppedWalk
     from holdfast.models import DrumwrightShell, NoSlip
-    from holdfast.mujoco._mj import mujoco
+    from holdfast.mujoco.comparison import RECIPES
 
-    cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    recipe = {"cone": cone, "impratio": 10.0, "noslip_iterations": 10}
     return {
         NO_SLIP: lambda: SteppedWalk(course, NoSlip()),
         LETTER: lambda: SteppedWalk(course, NoSlip(grip="all")),
         SHELL: lambda: SteppedWalk(course, DrumwrightShell(mu=MU)),
-        DEFAULT: lambda: MujocoWalk(course, {}),
-        RECIPE: lambda: MujocoWalk(course, recipe),
+        DEFAULT: lambda: MujocoWalk(course, RECIPES["MuJoCo"]),
+        RECIPE: lambda: MujocoWalk(course, RECIPES["+ noslip 10"]),
     }
 
 

@@ -69,6 +69,12 @@ def _draw(order: dict[str, Any]) -> np.ndarray:
     spec = mujoco.MjSpec.from_string(order["xml"])
     spec.visual.global_.offwidth = order["width"]
     spec.visual.global_.offheight = order["height"]
+    spec.visual.headlight.ambient = [0.45] * 3
+    spec.visual.headlight.diffuse = [0.5] * 3
+    spec.add_texture(
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX, builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=[0.86, 0.9, 0.95], rgb2=[0.62, 0.69, 0.78], width=256, height=1536,
+    )  # fmt: skip
     model = spec.compile()
     data, camera = mujoco.MjData(model), mujoco.MjvCamera()
     camera.lookat[:] = order["camera"]["lookat"]

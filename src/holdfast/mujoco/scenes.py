@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+COLORS = (".85 .45 .2 1", ".9 .7 .35 1")  # of neighbours
+
 
 def row_of_boxes(
     boxes: int = 2,
@@ -26,7 +28,8 @@ def row_of_boxes(
     force = 10.0 * boxes if squeeze is None else squeeze
     free = "".join(
         f'<body name="box{i}" pos="{size * (i - (boxes - 1) / 2)} 0 0"><freejoint/>'
-        f'<geom type="box" size="{half} {half} {half}" mass="{mass}"/></body>'
+        f'<geom type="box" size="{half} {half} {half}" mass="{mass}"'
+        f' rgba="{COLORS[i % 2]}"/></body>'
         for i in range(boxes)
     )
     pads = "".join(
