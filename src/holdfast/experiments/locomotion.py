@@ -23,7 +23,7 @@ SAMPLES = 500  # places of the feet that are kept
 MU, MU_V = 100.0, 0.1  # of Drumwright-Shell, and of viscous contact [N s/m]
 WARM_UP = 60  # steps that are not timed, in which the robot lands: kernels are compiled
 GROUNDS = ("flat", "terrain")
-QUICK_SECONDS = {"walk": 0.8, "viscous": 0.2}
+QUICK_SECONDS = {"walk": 0.7, "viscous": 0.2}
 ASIDE, ASKEW = 0.005, np.radians(2.0)  # largest start beside the line [m], and off its heading
 
 NO_SLIP, LETTER, SHELL = "no-slip", "no-slip-all", "drumwright-shell"

@@ -59,7 +59,7 @@ def _assets(terrain: Terrain | None) -> str:
         numbers = " ".join(f"{z:.7g}" for z in from_behind.ravel())
         field = (f'<hfield name="ground" nrow="{rows}" ncol="{columns}" '
                  f'size="{half} {half} {peak:.17g} {BASE}" elevation="{numbers}"/>')  # fmt: skip
-    return f"""<visual><headlight ambient=".35 .35 .35" diffuse=".6 .6 .6"/></visual>
+    return f"""<visual><headlight ambient=".3 .3 .3" diffuse=".5 .5 .5"/></visual>
       <asset>{field}
         <texture name="sky" type="skybox" builtin="gradient" rgb1="1 1 1" rgb2=".8 .87 .95"
                  width="64" height="64"/>
