@@ -213,13 +213,19 @@ class Search:
         """The impact on the motion itself, near where the path has it."""
         exact, latest = self.look(there.s), 2.0 * there.s - before.s
         for _ in range(POLISH):
-            if exact.smallest < -self._on:
-                return self._bracket(self.look(before.s), exact, self.flow.at)
-            coming = (exact.speed < 0.0) & (exact.gap > self._on)
-            wait = float((exact.gap[coming] / -exact.speed[coming]).min(initial=np.inf))
-            if exact.smallest <= self._on or exact.s + wait > latest:
-                break
-            exact = self.look(exact.s + wait)
+            if exact.smallest < -self.touch:
+                back = -exact.smallest / max(-exact.speed[exact.gap.argmin()], self.slow.base)
+                s = max(exact.s - back, 0.5 * exact.s)
+            else:
+                coming = (exact.speed < 0.0) & (exact.gap > self._on)
+                wait = float((exact.gap[coming] / -exact.speed[coming]).min(initial=np.inf))
+                s = exact.s + wait
+                if exact.smallest <= self._on or s > latest:
+                    return exact._replace(hit=self._landed(exact))
+            exact = self.look(s)
+        if exact.smallest < -self.touch:
+            start = self._seen(0.0, self.flow.start, self.listed)
+            return self._bracket(start, exact, self.flow.at)
         return exact._replace(hit=self._landed(exact))
 
     def _wait(self, here: Arrival, first: Speeds, last: Speeds) -> float:
