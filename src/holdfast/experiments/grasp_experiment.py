@@ -100,7 +100,7 @@ def _timing(scale: Scale) -> Callable[[Report], dict[str, Any]]:
     def run(report: Report) -> dict[str, Any]:
         every = methods()
         for k, method in enumerate(every):  # so that nothing is compiled while it is timed
-            method.start(scale).timed_step()
+            time_in_turns({method.key: method.start(scale)}, 1)
             report(0.5 * (k + 1) / len(every))
         times = time_in_turns({each.key: each.start(scale) for each in every}, TIMED_STEPS)
         report(1.0)
@@ -120,8 +120,12 @@ def _holding(
     return run
 
 
-def timings(results: Mapping[str, dict[str, Any]], boxes: int) -> Iterator[dict[str, Any]]:
-    """Results of the timing trials of a row."""
+def timings(
+    results: Mapping[str, dict[str, Any]], boxes: int, *keys: str
+) -> Iterator[dict[str, Any]]:
+    """Results of the timing trials of a row in which the methods of these keys took a step."""
     for name, result in results.items():
         if name.startswith(f"time-{boxes}-"):
-            yield result["times"]
+            times = result["times"]
+            if all(times[key]["step"] for key in keys):
+                yield times

@@ -187,7 +187,9 @@ def time_figure(results: Results) -> Figure:
     axes = tidy(figure.subplots())
     every = methods()
     for k, method in enumerate(every):
-        times = [t for each in timings(results, 2) for t in each[method.key]["solve"]]
+        times = [t for each in timings(results, 2, method.key) for t in each[method.key]["solve"]]
+        if not times:
+            continue
         places = np.full(len(times), len(every) - k) + 0.3 * (_shuffled(len(times)) - 0.5)
         color = COLORS[1 if method.reduced else 0]
         axes.plot(1e6 * np.array(times), places, "o", markersize=3, alpha=0.35, color=color)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -195,12 +196,22 @@ def follow(
     }  # fmt: skip
 
 
-def time_in_turns(runs: dict[str, Run], steps: int) -> dict[str, dict[str, list[float]]]:
-    """Seconds of the contact solve and of whole steps of each run, all runs taking turns."""
-    times = {name: {"solve": [], "step": []} for name in runs}
-    for _ in range(steps):
+def time_in_turns(runs: Mapping[str, Run], steps: int) -> dict[str, dict[str, Any]]:
+    """Seconds of the contact solve and of whole steps of each run, all runs taking turns.
+
+    A run whose solver fails is not stepped further; `failed` then says why.
+    """
+    times: dict[str, dict[str, Any]] = {name: {"solve": [], "step": []} for name in runs}
+    for k in range(1, steps + 1):
         for name, run in runs.items():
-            solve, step = run.timed_step()
-            times[name]["solve"].append(solve)
-            times[name]["step"].append(step)
+            kept = times[name]
+            if "failed" in kept:
+                continue
+            try:
+                solve, step = run.timed_step()
+            except SolveError as error:
+                kept["failed"] = f"the solver failed in step {k}: {error}"
+                continue
+            kept["solve"].append(solve)
+            kept["step"].append(step)
     return times

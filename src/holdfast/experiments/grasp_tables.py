@@ -20,14 +20,14 @@ REFERENCE = "ppm"  # ratios are to this method, in maximal coordinates
 
 def spread(results: Results, boxes: int, key: str, what: str) -> Spread:
     """Median seconds of a step in each timing trial; `what` is "solve" or "step"."""
-    return Spread.of(float(np.median(each[key][what])) for each in timings(results, boxes))
+    return Spread.of(float(np.median(each[key][what])) for each in timings(results, boxes, key))
 
 
 def ratio(results: Results, boxes: int, key: str, what: str, to: str) -> Spread:
     """How many times as long as another method, trial by trial."""
     return Spread.of(
         float(np.median(each[key][what]) / np.median(each[to][what]))
-        for each in timings(results, boxes)
+        for each in timings(results, boxes, key, to)
     )
 
 
@@ -77,6 +77,8 @@ def measured(results: Results, name: str, boxes: int, marks: list[int]) -> dict[
 def timed(results: Results, boxes: int, method: Method) -> dict[str, Value]:
     """Columns on time. The ratio is of contact solves, to the modified PPM of the same kind."""
     key, to = method.key, f"reduced-{REFERENCE}-pressed" if method.reduced else REFERENCE
+    if not any(timings(results, boxes, key, to)):
+        return {}
     solve, step = (spread(results, boxes, key, what) for what in ("solve", "step"))
     return {
         "contact solve [µs]": solve.median / MICRO,
