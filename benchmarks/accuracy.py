@@ -83,17 +83,3 @@ class Yardstick:
     def distance(self, x: Array, y: Array) -> float:
         """Relative difference of two motions in the energy norm."""
         return self.energy_norm(x - y) / self.scale(x)
-
-
-def lcp_residual(F: Array, e: Array, z: Array) -> float:
-    """Residual of a dense LCP ``0 <= z _|_ w = F z + e >= 0``, relative to the size of e.
-
-    It is ``max |min(w_i, F_ii z_i)| / max |e|``: zero exactly at the solutions, in the units
-    of w on both sides. Rows with a zero diagonal borrow the largest one.
-    """
-    if not np.all(np.isfinite(z)):
-        return np.inf
-    diagonal = np.diag(F)
-    weight = np.where(diagonal > 0, diagonal, max(diagonal.max(initial=0.0), 1.0))
-    gap = np.minimum(F @ z + e, weight * z)
-    return float(np.abs(gap).max(initial=0.0) / (np.abs(e).max(initial=0.0) or 1.0))

@@ -16,12 +16,9 @@ for _variable in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "NUMBA"
 
 import argparse
 import json
-import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +32,8 @@ import robustness
 import speed
 import warm
 from families import FAMILIES, Family
+from holdfast.errors import InputError
+from holdfast.experiments import provenance
 from isolation import Limits
 from peers import OURS, PEERS
 from timing import FULL, QUICK, Effort
@@ -102,7 +101,7 @@ class Options:
         """
         try:
             return recorded.load(self.data)
-        except FileNotFoundError as error:
+        except InputError as error:
             raise SystemExit(str(error)) from error
 
 
@@ -136,30 +135,10 @@ def _without_nan(value: Any) -> Any:
     return value
 
 
-def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "processor": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
 def versions() -> dict[str, str]:
     """Versions of everything that runs."""
-    names = {"numpy", "scipy", "numba", *(each.distribution for each in (OURS, *PEERS))}
-    found = {}
-    for name in sorted(names):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    peers = {each.distribution for each in (OURS, *PEERS)}
+    return provenance.versions({"numpy", "scipy", "numba", *peers} - {"holdfast"})
 
 
 def run_speed(options: Options, results: Results) -> None:
@@ -237,7 +216,11 @@ def main() -> int:
     for solver in PEERS:
         if reason := solver.missing():
             results.console.print(f"without {solver.name}: {reason}")
-    results.records |= {"machine": machine(), "versions": versions(), "quick": options.quick}
+    results.records |= {
+        "machine": provenance.machine(),
+        "versions": versions(),
+        "quick": options.quick,
+    }
     for section in options.sections:
         RUNNERS[section](options, results)
     results.console.print(f"written to {options.out}")

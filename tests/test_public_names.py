@@ -16,6 +16,8 @@ HOLDFAST = [
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",
+    "EventDriven",
+    "EventError",
     "FrictionWarning",
     "Frictionless",
     "HoldfastError",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import errors, lcp
 from holdfast.errors import (
+    EventError,
     FrictionWarning,
     HoldfastError,
     InconsistentConfigurationError,
@@ -46,7 +47,7 @@ from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
 
 if TYPE_CHECKING:
-    from holdfast.mujoco import Stepper, build_problem, step
+    from holdfast.mujoco import EventDriven, Stepper, build_problem, step
 
 __version__ = "0.1.0"
 
@@ -58,6 +59,8 @@ __all__ = [
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",
+    "EventDriven",
+    "EventError",
     "FrictionWarning",
     "Frictionless",
     "HoldfastError",
@@ -86,7 +89,8 @@ __all__ = [
     "viscous",
 ]
 
-_OF_MUJOCO = ("Stepper", "build_problem", "step")  # imported when first used: MuJoCo is large
+# imported when first used: MuJoCo is large
+_OF_MUJOCO = ("EventDriven", "Stepper", "build_problem", "step")
 
 
 def __getattr__(name: str) -> Any:

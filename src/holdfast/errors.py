@@ -190,5 +190,20 @@ class InconsistentConfigurationError(SolveError):
         self.certificate = certificate
 
 
+class EventError(HoldfastError):
+    """A step of an event-driven simulation that could not be completed; nothing was changed.
+
+    Attributes:
+        time: that the step got to [s].
+        qpos, qvel: position and velocity there.
+    """
+
+    def __init__(self, message: str, *, time: float, qpos: np.ndarray, qvel: np.ndarray) -> None:
+        super().__init__(message)
+        self.time = time
+        self.qpos = qpos
+        self.qvel = qvel
+
+
 class FrictionWarning(UserWarning):
     """A contact holds only because friction is unlimited: it needs more than is declared."""

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from holdfast.errors import HoldfastError, SolveError
 
+INTERRUPTED = 130  # what shells expect after Ctrl-C
+
 ContactName = Literal["noslip", "noslip-all", "viscous", "frictionless"]
 
 

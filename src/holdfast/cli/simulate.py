@@ -10,10 +10,14 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import ContactName, contact_model, errors_to_exit_code, progress_bar
-from holdfast.errors import HoldfastError
-
-INTERRUPTED = 130  # what shells expect after Ctrl-C
+from holdfast.cli._common import (
+    INTERRUPTED,
+    ContactName,
+    contact_model,
+    errors_to_exit_code,
+    progress_bar,
+)
+from holdfast.errors import HoldfastError, InputError
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,12 @@ class Simulate:
     """Seconds to simulate."""
     contact: ContactName = "noslip"
     """Law of contacts that the scene itself gives none."""
+    mode: Literal["steps", "events"] = "steps"
+    """Time steps, for speed; or from event to event, never a penetration, for truth."""
+    integrator: Literal["rk4", "symplectic_euler"] = "rk4"
+    """Of the mode "events"."""
+    events: bool = False
+    """Print the log of events (mode "events")."""
     mu_v: float = 0.1
     """Coefficient of the viscous model [N s/m]."""
     keyframe: str | None = None
@@ -46,20 +56,27 @@ class Simulate:
         return failed.code
 
     def _run(self) -> int:
-        from holdfast.mujoco import Stepper, files
+        from holdfast.mujoco import EventDriven, Stepper, files
         from holdfast.mujoco._mj import mujoco
         from holdfast.mujoco.recording import Recording, run
+
+        if self.events and self.mode != "events":
+            raise InputError("events", "are logged in one mode only; add --mode events")
 
         model = files.load_scene(self.scene)
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
-        stepper = Stepper(model, contact_model(self.contact, self.mu_v), warn=False)
+        contact = contact_model(self.contact, self.mu_v)
         recording = Recording(self._metadata(model))
         steps = max(1, round(self.duration / model.opt.timestep))
         code = 0
         try:
             with progress_bar("simulating", quiet=self.format == "json") as progress:
+                if self.mode == "events":
+                    stepper = EventDriven(model, contact, integrator=self.integrator)
+                else:
+                    stepper = Stepper(model, contact, warn=False)
                 for k in run(stepper, data, recording, duration=self.duration, control=control,
                              every=self.every):  # fmt: skip
                     progress(k / steps)
@@ -72,6 +89,8 @@ class Simulate:
         if self.out is not None:
             recording.save(self.out)
         self._print(recording)
+        if self.events and self.format == "human":
+            print(recording.log)
         return code
 
     def _metadata(self, model: Any) -> dict[str, Any]:
@@ -81,6 +100,7 @@ class Simulate:
         return {
             "scene": str(self.scene),
             "contact": self.contact,
+            "mode": self.mode,
             "mu_v": self.mu_v,
             "timestep": model.opt.timestep,
             "every": self.every,
@@ -93,7 +113,10 @@ class Simulate:
     def _print(self, recording: Any) -> None:
         s = recording.summary
         if self.format == "json":
-            json.dump(asdict(s) | {"complete": recording.complete}, sys.stdout, indent=1)
+            result = asdict(s) | {"complete": recording.complete}
+            if self.events:
+                result["events"] = [asdict(event) for event in recording.log]
+            json.dump(result, sys.stdout, indent=1)
             print()
             return
         from rich.console import Console

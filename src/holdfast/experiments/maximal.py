@@ -14,6 +14,7 @@ import numpy as np
 
 X, Y, Z = np.eye(3)
 GRAVITY = 9.81  # [m/s^2]
+WORLD = -1  # in place of a body number
 
 
 class Scene(TypedDict):
@@ -63,3 +64,35 @@ def spin_row(
 def inertia(bodies: int, mass: float = 1.0, moment: float = 1.0 / 6.0) -> np.ndarray:
     """Inertia of equal bodies with a spherical inertia tensor; the defaults are a unit cube."""
     return np.diag(np.tile([mass] * 3 + [moment] * 3, bodies))
+
+
+def contact_rows(
+    bodies: np.ndarray, first: np.ndarray, second: np.ndarray, point: np.ndarray, along: np.ndarray
+) -> np.ndarray:
+    """The rows of `point_row` for many contacts at once.
+
+    Args:
+        bodies: (nb, 3) centres of mass.
+        first: (n,) body numbers; `WORLD` is the world at rest.
+        second: likewise.
+        point: (n, 3) in the world frame.
+        along: (n, 3) unit vectors, in the world frame.
+    """
+    rows, each = np.zeros((len(point), len(bodies), 6)), np.arange(len(point))
+    for body, sign in ((first, -1.0), (second, 1.0)):
+        moves = np.flatnonzero(body != WORLD)
+        at = each[moves], body[moves]
+        rows[*at, :3] += sign * along[moves]
+        rows[*at, 3:] += sign * np.cross(point[moves] - bodies[at[1]], along[moves])
+    return rows.reshape(len(point), -1)
+
+
+def rotation(turns: np.ndarray) -> np.ndarray:
+    """(k, 3, 3) matrices of the rotation vectors (k, 3) [rad]."""
+    angle = np.linalg.norm(turns, axis=1)[:, None, None]
+    x, y, z = turns.T
+    zero = np.zeros_like(x)
+    skew = np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
+    # sin(a) / a and (1 - cos(a)) / a^2, without cancellation
+    first, second = np.sinc(angle / np.pi), 0.5 * np.sinc(angle / (2 * np.pi)) ** 2
+    return np.eye(3) + first * skew + second * (skew @ skew)

@@ -35,6 +35,10 @@ class Table:
     rows: list[dict[str, Value]]
     note: str = ""
 
+    def columns(self) -> list[str]:
+        """All columns, in the order in which they first appear."""
+        return list(dict.fromkeys(column for row in self.rows for column in row))
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -56,7 +60,11 @@ class Section:
 
 
 class Experiment(Protocol):
-    """A name, the trials to run (fewer and shorter if `quick`), and the sections made of them."""
+    """A name, the trials to run (fewer and shorter if `quick`), and the sections made of them.
+
+    A class of `registry.EXPERIMENTS`. If it is a dataclass with a field ``seed``, it is given the
+    seed of the command line.
+    """
 
     name: str
 
@@ -65,5 +73,5 @@ class Experiment(Protocol):
         ...
 
     def sections(self, results: Mapping[str, dict[str, Any]]) -> list[Section]:
-        """What to report, from the results of the trials by name."""
+        """What the report says, given the result of each trial by name."""
         ...

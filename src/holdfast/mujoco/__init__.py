@@ -3,6 +3,17 @@
 from holdfast.errors import FrictionWarning, UnsupportedError
 from holdfast.mujoco.assemble import build_problem
 from holdfast.mujoco.contacts import Contacts
+from holdfast.mujoco.events import Event, EventDriven, EventLog
 from holdfast.mujoco.stepper import Stepper, step
 
-__all__ = ["Contacts", "FrictionWarning", "Stepper", "UnsupportedError", "build_problem", "step"]
+__all__ = [
+    "Contacts",
+    "Event",
+    "EventDriven",
+    "EventLog",
+    "FrictionWarning",
+    "Stepper",
+    "UnsupportedError",
+    "build_problem",
+    "step",
+]

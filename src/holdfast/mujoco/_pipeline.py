@@ -11,8 +11,14 @@ _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
 
 
-def forward(shadow: Shadow, data: Any) -> None:
-    """Positions, contacts, velocities, the control callback, and forces but those of contact."""
+def forward(shadow: Shadow, data: Any, *, control: bool = True) -> None:
+    """Positions, contacts, velocities, the control callback, and forces but those of contact.
+
+    Args:
+        shadow: own model.
+        data: is filled.
+        control: whether to call the user's control callback.
+    """
     own = shadow.model
     energy = shadow.enabled & _ENERGY
     shadow.collide(data, pyramidal=shadow.pyramids and shadow.cone == _PYRAMIDAL)
@@ -26,8 +32,8 @@ def forward(shadow: Shadow, data: Any) -> None:
     if shadow.discrete:  # the metric's actuator terms are built by the whole stage only
         mujoco.mj_forwardSkip(own, data, mujoco.mjtStage.mjSTAGE_VEL, 1)
         return
-    control = mujoco.get_mjcb_control()
-    if control is not None:
-        control(shadow.user, data)
+    callback = mujoco.get_mjcb_control()
+    if callback is not None and control:
+        callback(shadow.user, data)
     mujoco.mj_fwdActuation(own, data)
     mujoco.mj_fwdAcceleration(own, data)

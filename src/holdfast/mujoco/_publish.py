@@ -39,7 +39,7 @@ def publish(
         data.qfrc_constraint, rows.h,
     )  # fmt: skip
     left_out = mark_contacts(
-        contact.geom, contact.dist, user.geom_margin, rows.contact, rows.first, impulse,
+        contact.geom, contact.dist, user.geom_margin, rows.contact, rows.first, rows.dim, impulse,
         contact.includemargin, contact.exclude,
     )  # fmt: skip
     pyramidal = shadow.cone == _PYRAMIDAL
@@ -103,6 +103,7 @@ def mark_contacts(
     geom_margin: np.ndarray,
     listed: np.ndarray,
     first: np.ndarray,
+    dim: np.ndarray,
     impulse: np.ndarray,
     includemargin_out: np.ndarray,
     exclude_out: np.ndarray,
@@ -118,7 +119,10 @@ def mark_contacts(
         )
     for k in range(listed.shape[0]):
         i = listed[k]
-        if impulse[first[k]] > 0.0 and includemargin_out[i] <= dist[i]:
+        pushes = False  # or drags: a viscous contact does so without load
+        for row in range(first[k], first[k] + dim[k]):
+            pushes = pushes or impulse[row] != 0.0
+        if pushes and includemargin_out[i] <= dist[i]:
             includemargin_out[i] = np.nextafter(dist[i], np.inf)
     left_out = 0
     for k in range(listed.shape[0]):

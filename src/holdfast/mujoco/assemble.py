@@ -156,11 +156,11 @@ def gather(shadow: Shadow, data: Any) -> Rows:
     ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
     position = data.efc_pos
     numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
-    n, size, efc_J = _list_rows(shadow, data, ne + nf + nl, numbers, lengths)
+    n, size, efc_J = contact_rows(shadow, data, ne + nf + nl, numbers, lengths)
     error = position[:ne].copy()
     target = np.zeros(ne)
     if ne and own.nmocap:
-        target = _drive(own, data.efc_id[:ne], error, h)
+        target = driven_speeds(own, data.efc_id[:ne], error, h)
     return Rows(
         A=A,
         f=f,
@@ -185,7 +185,7 @@ def gather(shadow: Shadow, data: Any) -> Rows:
     )
 
 
-def _list_rows(
+def contact_rows(
     shadow: Shadow, data: Any, start: int, numbers: np.ndarray, lengths: np.ndarray
 ) -> tuple[int, int, np.ndarray]:
     """All rows as axes of contact frames; see `list_rows`."""
@@ -268,7 +268,7 @@ def list_rows(
     return n, k
 
 
-def _drive(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
+def driven_speeds(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
     """Speeds of the equality rows: 0, or what carries a body to the mocap body it is tied to.
 
     The distance to a mocap body is not drift but the user's command. It is closed with the time

@@ -25,6 +25,15 @@ from holdfast.mujoco.stepper import Stepper
 SAMPLES = 200  # states that are measured in one run
 TOUCHING = 1e-6  # part of the mean size below which surfaces count as touching
 
+ELLIPTIC = {"cone": mujoco.mjtCone.mjCONE_ELLIPTIC, "impratio": 10.0}
+RECIPES: dict[str, dict[str, Any]] = {
+    "MuJoCo": {},
+    "elliptic": ELLIPTIC,
+    "+ noslip 10": ELLIPTIC | {"noslip_iterations": 10},
+    "+ noslip 100": ELLIPTIC | {"noslip_iterations": 100, "noslip_tolerance": 0.0},
+}
+"""MuJoCo as configured, and what its documentation advises against slip."""
+
 
 @dataclass
 class Row:
@@ -55,17 +64,8 @@ class _Run:
 
 def variants(model: Any, data: Any, contact: ContactModel | None) -> list[_Run]:
     """MuJoCo as configured, three recipes against slip, and ours."""
-    elliptic = mujoco.mjtCone.mjCONE_ELLIPTIC
-    recipes = {
-        "MuJoCo": {},
-        "elliptic": {"cone": elliptic, "impratio": 10.0},
-        "+ noslip 10": {"cone": elliptic, "impratio": 10.0, "noslip_iterations": 10},
-        "+ noslip 100": {
-            "cone": elliptic, "impratio": 10.0, "noslip_iterations": 100, "noslip_tolerance": 0.0,
-        },
-    }  # fmt: skip
     runs = []
-    for name, settings in recipes.items():
+    for name, settings in RECIPES.items():
         own = copy.copy(model)
         for key, value in settings.items():
             setattr(own.opt, key, value)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.mujoco.events import EventDriven, EventLog
 from holdfast.mujoco.files import Control
 from holdfast.mujoco.stepper import Stepper
 
@@ -45,6 +46,7 @@ class Recording:
     ctrl: list[np.ndarray] = field(default_factory=list)
     sensordata: list[np.ndarray] = field(default_factory=list)
     step: list[int] = field(default_factory=list)
+    log: EventLog = field(default_factory=EventLog)
     complete: bool = False
     summary: Summary = field(default_factory=Summary)
 
@@ -64,6 +66,8 @@ class Recording:
         count = bisect_right(self.step, self.summary.steps)
         arrays: dict[str, Any] = {name: np.array(getattr(self, name)[:count]) for name in
                   ("time", "qpos", "qvel", "ctrl", "sensordata")}  # fmt: skip
+        if len(self.log):
+            arrays |= self.log.arrays()
         beside = path.with_name(path.name + ".part")
         with open(beside, "wb") as file:
             np.savez_compressed(file, metadata=json.dumps(metadata), **arrays)
@@ -71,7 +75,7 @@ class Recording:
 
 
 def run(
-    stepper: Stepper,
+    stepper: Stepper | EventDriven,
     data: Any,
     recording: Recording,
     *,
@@ -83,39 +87,50 @@ def run(
     """Step, record, and yield the number of steps done; stops cleanly wherever it is left.
 
     Args:
-        stepper: of the model.
+        stepper: of the model; in steps or from event to event.
         data: state to start from.
-        recording: is filled.
+        recording: is filled; of each state with the controls that hold from there on.
         duration: [s] to simulate.
         control: controls by time; None leaves them as they are.
         every: record every so many steps.
         clock: seconds.
     """
     steps = max(1, round(duration / stepper.model.opt.timestep))
-    summary, spent, contacts = recording.summary, 0.0, 0
+    summary, spent = recording.summary, 0.0
+    if isinstance(stepper, EventDriven):
+        recording.log = stepper.events
+    if control is not None:
+        data.ctrl[:] = control(data.time)
     recording.add(data)
     for k in range(1, steps + 1):
-        if control is not None:
-            data.ctrl[:] = control(data.time)
         start = clock()
         stepper.step(data)
         spent += clock() - start
+        if control is not None:
+            data.ctrl[:] = control(data.time)
         if k % every == 0 or k == steps:
             recording.add(data, k)
-        contacts += stepper.count
+        if isinstance(stepper, EventDriven):
+            summary.largest_penetration = max(-stepper.smallest_gap, 0.0)
+        else:
+            _note(summary, stepper, k, rarely=k % 10 == 0 or k == steps)
         summary.steps, summary.simulated = k, float(data.time - recording.time[0])
         summary.seconds_per_step = spent / k
-        summary.contacts = contacts / k
-        summary.largest_penetration = stepper.largest_penetration
-        summary.inconsistent = stepper.inconsistent
-        summary.largest_slip = stepper.slipped
-        if k % 10 == 0 or k == steps:
-            solution = stepper.solution
-            assert solution is not None
-            summary.largest_residual = max(summary.largest_residual, solution.momentum_residual())
-            _friction(summary, stepper)
         yield k
     recording.complete = True
+
+
+def _note(summary: Summary, stepper: Stepper, k: int, *, rarely: bool) -> None:
+    """Keep how contact fared in step k; what takes time to find out, `rarely`."""
+    summary.contacts += (stepper.count - summary.contacts) / k
+    summary.largest_penetration = stepper.largest_penetration
+    summary.inconsistent = stepper.inconsistent
+    summary.largest_slip = stepper.slipped
+    if rarely:
+        solution = stepper.solution
+        assert solution is not None
+        summary.largest_residual = max(summary.largest_residual, solution.momentum_residual())
+        _friction(summary, stepper)
 
 
 def _friction(summary: Summary, stepper: Stepper) -> None:

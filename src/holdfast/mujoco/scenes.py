@@ -1,8 +1,10 @@
-"""Scenes as MJCF text: a row of boxes, a pinched capsule, a quadruped on a slope."""
+"""Scenes as MJCF text: a row of boxes, a pinched capsule, a quadruped on any ground, a pile."""
 
 from __future__ import annotations
 
 import numpy as np
+
+COLORS = (".85 .45 .2 1", ".9 .7 .35 1")  # of neighbours
 
 
 def row_of_boxes(
@@ -26,7 +28,8 @@ def row_of_boxes(
     force = 10.0 * boxes if squeeze is None else squeeze
     free = "".join(
         f'<body name="box{i}" pos="{size * (i - (boxes - 1) / 2)} 0 0"><freejoint/>'
-        f'<geom type="box" size="{half} {half} {half}" mass="{mass}"/></body>'
+        f'<geom type="box" size="{half} {half} {half}" mass="{mass}"'
+        f' rgba="{COLORS[i % 2]}"/></body>'
         for i in range(boxes)
     )
     pads = "".join(
@@ -80,11 +83,44 @@ def quadruped(
         timestep: [s].
         integrator: of the model.
     """
+    return quadruped_on(
+        f'<geom name="slope" type="plane" size="2 2 .1" euler="0 {slope} 0"/>',
+        *_standing_pose(slope), timestep=timestep, integrator=integrator,
+    )  # fmt: skip
+
+
+LEGS = ("fl", "fr", "hl", "hr")  # front and hind, left and right
+
+
+def quadruped_on(
+    ground: str,
+    qpos: np.ndarray,
+    ctrl: np.ndarray,
+    *,
+    timestep: float,
+    integrator: str,
+    kp: float = 40.0,
+    kv: float = 1.0,
+    assets: str = "",
+) -> str:
+    """The quadruped on a ground, with servos of at most 4 N m at its twelve joints.
+
+    Legs hang down where all joints are zero. Feet and trunk collide, legs do not.
+
+    Args:
+        ground: geoms, as MJCF.
+        qpos: (19,) pose of the keyframe "stand".
+        ctrl: (12,) its joint angles asked for, `LEGS` in order, each roll, pitch, knee.
+        timestep: [s].
+        integrator: of the model.
+        kp: stiffness of the servos [N m/rad].
+        kv: damping of the servos [N m s/rad].
+        assets: what the ground is made of, as MJCF.
+    """
     legs, servos = [], []
-    for front, x in (("f", 1), ("h", -1)):
-        for side, y in (("l", 1), ("r", -1)):
-            leg = front + side
-            legs.append(f"""
+    for leg in LEGS:
+        x, y = (1 if leg[0] == "f" else -1), (1 if leg[1] == "l" else -1)
+        legs.append(f"""
             <body name="{leg}_hip" pos="{0.10 * x} {0.06 * y} 0">
               <joint name="{leg}_roll" axis="1 0 0"/>
               <geom type="sphere" size="0.015" mass="0.1" contype="0" conaffinity="0"/>
@@ -100,16 +136,16 @@ def quadruped(
                 </body>
               </body>
             </body>""")
-            for joint in ("roll", "pitch", "knee"):
-                servos.append(f'<position name="{leg}_{joint}" joint="{leg}_{joint}" kp="40"'
-                              ' kv="1" forcerange="-4 4"/>')  # fmt: skip
-    q, ctrl = _standing_pose(slope)
-    numbers = " ".join(f"{x:.17g}" for x in q)
+        for joint in ("roll", "pitch", "knee"):
+            servos.append(f'<position name="{leg}_{joint}" joint="{leg}_{joint}" kp="{kp}"'
+                          f' kv="{kv}" forcerange="-4 4"/>')  # fmt: skip
+    numbers = " ".join(f"{x:.17g}" for x in qpos)
     return f"""<mujoco model="quadruped">
       <option timestep="{timestep}" integrator="{integrator}"/>
       <default><joint damping="0.01" armature="0.0005"/></default>
+      {assets}
       <worldbody><light pos="0 0 3"/>
-        <geom name="slope" type="plane" size="2 2 .1" euler="0 {slope} 0"/>
+        {ground}
         <body name="trunk" pos="0 0 0.2"><freejoint/>
           <geom type="box" size="0.05 0.07 0.01" mass="0.1"/>
           <geom type="box" size="0.025 0.08 0.02" pos="0.075 0 0" mass="0.05"/>

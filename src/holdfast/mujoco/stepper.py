@@ -133,7 +133,7 @@ class Stepper:
         for _ in range(nstep):
             mujoco.mj_getState(model, data, before, _STATE)
             if not is_finite(before):
-                _check_finite(data)
+                check_finite(data)
             try:
                 self._step(data)
             except BaseException:  # Ctrl-C, too
@@ -336,7 +336,8 @@ def is_finite(numbers: np.ndarray) -> bool:
     return rest == 0.0
 
 
-def _check_finite(data: Any) -> None:
+def check_finite(data: Any) -> None:
+    """Refuse a state with NaN or infinity, by name."""
     for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
         if not np.isfinite(getattr(data, name)).all():
             raise InputError(f"data.{name}", "is not finite; set a valid state before stepping")

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from problem import Array
-
 CHARITABLE_TOLERANCE = 1e-10
 """Relative to the largest free separation speed, and to the largest impulse."""
 
@@ -49,8 +47,14 @@ class _Trail:
 
 
 def algorithm1(
-    N: Array, M: Array, v: Array, b: Array, *, charitable: bool, max_pivots: int | None = None
-) -> tuple[Array, Array, int]:
+    N: np.ndarray,
+    M: np.ndarray,
+    v: np.ndarray,
+    b: np.ndarray,
+    *,
+    charitable: bool,
+    max_pivots: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Solve ``0 <= z _|_ N M^-1 N' z + N v + b >= 0`` with the printed algorithm.
 
     Args:
@@ -95,7 +99,9 @@ def algorithm1(
     raise Algorithm1Error(f"no answer within {limit} pivots")
 
 
-def _solve_loaded(N: Array, Minv: Array, v: Array, b: Array) -> tuple[Array, Array]:
+def _solve_loaded(
+    N: np.ndarray, Minv: np.ndarray, v: np.ndarray, b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Impulses of the loaded contacts, and the motion they give (lines 10 to 13)."""
     P = Minv @ N.T
     try:

@@ -1,0 +1,97 @@
+"""``holdfast reproduce``: the paper's experiments, as a report with tables and pictures."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from holdfast.cli._common import INTERRUPTED, errors_to_exit_code
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run the experiments of the paper and write a report: one HTML page, JSON, CSV, pictures.
+
+    Each trial is kept when it is done. After Ctrl-C the same command with --resume goes on with
+    the next one.
+    """
+
+    what: Annotated[
+        Literal["grasp", "locomotion", "scaling", "robustness", "all"], tyro.conf.Positional
+    ] = "all"
+    """Which experiment."""
+    out: Path = Path("report")
+    """Folder of the report: a new one, or that of an earlier report."""
+    quick: bool = False
+    """Fewer and shorter trials: about a minute, once kernels are compiled."""
+    resume: bool = False
+    """Keep finished trials of an earlier run with the same settings, versions and machine."""
+    seed: int = 0
+    """Of scenes with random parts."""
+    format: Literal["human", "json"] = "human"
+    """How to print the result: where the files are, and which targets are met."""
+
+    def run(self) -> int:
+        """Run the trials, write the report; return the exit code, 130 if interrupted."""
+        with errors_to_exit_code() as failed:
+            return self._run()
+        return failed.code
+
+    def _run(self) -> int:
+        from holdfast.experiments import provenance, registry, report, runner
+
+        experiments = [registry.load(name, seed=self.seed) for name in registry.names_of(self.what)]
+        settings = {"quick": self.quick, "seed": self.seed}
+        folder = runner.Folder(self.out, provenance.stamp(**settings), self.resume)
+        try:
+            with runner.bars(quiet=self.format == "json") as progress:
+                results = runner.run(experiments, folder, quick=self.quick, progress=progress)
+        except KeyboardInterrupt:
+            print(f"interrupted: {folder.count()} finished trials are kept in {self.out}; the same "
+                  "command with --resume goes on", file=sys.stderr)  # fmt: skip
+            return INTERRUPTED
+        sections = [
+            section for each in experiments for section in each.sections(results[each.name])
+        ]
+        origin = report.Origin(
+            self._command(), provenance.machine(), provenance.versions(), settings,
+            folder.seconds(results),
+        )  # fmt: skip
+        page = report.write(self.out, sections, origin)
+        self._print(page, report.targets(sections))
+        return 0
+
+    def _command(self) -> str:
+        """This command, without what only says how to get there."""
+        words = ["holdfast", "reproduce", self.what, "--out", str(self.out)]
+        words += ["--quick"] * self.quick
+        words += ["--seed", str(self.seed)] * (self.seed != 0)
+        return shlex.join(words)
+
+    def _print(self, page: Path, targets: list[dict[str, Any]]) -> None:
+        if self.format == "json":
+            json.dump({"page": str(page), "targets": targets}, sys.stdout, indent=1)
+            print()
+            return
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table
+
+        from holdfast.experiments.page import shown
+
+        console = Console()
+        if targets:
+            table = Table(title="Targets")
+            for name in ("target", "asked", "measured", "met"):
+                table.add_column(name, justify="right" if name == "measured" else "left")
+            for row in targets:
+                table.add_row(*(escape(shown(row[name]).strip("*")) for name in
+                                ("target", "asked", "measured", "met")))  # fmt: skip
+            console.print(table)
+        console.print(str(page), soft_wrap=True)
