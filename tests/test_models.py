@@ -448,6 +448,20 @@ def test_solvers_agree(make: Any, given_fields: Fields, seed: int) -> None:
         assert np.linalg.norm(error) <= 10.0 * CERTIFICATE / steepness(first) * size
 
 
+@pytest.mark.parametrize("solver", ["ppm", "qp", "lemke"])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_forces_of_rounding_hold_nothing(solver: str, copies: int) -> None:
+    """Contacts that graze: held they come to rest, and then nothing but rounding presses them."""
+    v = np.array([-1.0, -1.0, 1.0, -1.0, 1.0])
+    N = np.array([[0.0, -1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, 0.0, -1.0]])
+    T = np.array([[1.0, 1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
+    rows = {"N": np.vstack([N] * copies), "T": np.vstack([T] * copies)}
+    problem = ContactProblem(M=np.eye(5), v=v, S=0.0 * rows["T"], h=1.0, **rows)
+    solution = NoSlip(solver=solver).solve(problem)
+    assert solution.consistent and not solution.normal.any()
+    np.testing.assert_array_equal(solution.velocity, v)
+
+
 @pytest.mark.parametrize("solver", ["qp", "lemke"])
 class TestDenseSolversWhereJointsLeaveNoFreedom:
     def test_feasible(self, solver: str) -> None:

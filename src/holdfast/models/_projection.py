@@ -20,7 +20,7 @@ from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
 from holdfast.lcp.find_indices import Indices, check_rank_tol
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import checked
-from holdfast.models._reduction import RANK_TOL, Elimination, check_targets
+from holdfast.models._reduction import RANK_TOL, ROUNDING, Elimination, check_targets
 from holdfast.solution import ContactSolution
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
@@ -249,15 +249,15 @@ def _solve_dense(
     hi = np.concatenate([np.full(len(rows.A), np.inf), rows.D_bound])
     bounds = {"lo": lo, "hi": hi} if len(rows.D) else {}
     answer = lcp.solve(left.T @ left, e, solver, options, **bounds)
-    z, effect = answer.z, columns @ answer.z
+    length, free = np.linalg.norm(columns, axis=0), np.linalg.norm(reduction.y0)
+    z = np.where(np.abs(answer.z) * length > ROUNDING * free, answer.z, 0.0)  # or nothing presses
+    effect = columns @ z
     motion = reduction.motion(effect)
     w = B @ motion - targets
     wrong = np.where(z <= lo, np.maximum(-w, 0.0), np.where(z >= hi, np.maximum(w, 0.0), np.abs(w)))
-    size = max(
-        np.linalg.norm(y) for y in (reduction.y0, reduction.y1 + reduction.eliminate(effect))
-    )
-    length = np.linalg.norm(columns, axis=0) * size
-    miss = np.divide(wrong, length, out=np.zeros_like(wrong), where=length > 0.0)
+    after = np.linalg.norm(reduction.y1 + reduction.eliminate(effect))
+    size = length * max(free, after)
+    miss = np.divide(wrong, size, out=np.zeros_like(wrong), where=size > 0.0)
     forces = np.concatenate([reduction.forces(effect), z])
     return forces, motion, answer.pivots, float(miss.max(initial=0.0))
 

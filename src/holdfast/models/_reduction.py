@@ -25,6 +25,7 @@ from holdfast.problem import ContactProblem
 RANK_TOL = 1e-6  # see `holdfast.find_indices`
 ZERO_ROW = lcp.Options().zero_row
 SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
+ROUNDING = 1e-14  # relative speed along a row that is rounding
 INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
 
 
@@ -77,7 +78,7 @@ class Elimination:
         """Rows B with the equality rows eliminated, and ``B x1 - c``.
 
         What is left of a row in the span of the equality rows is rounding, and so is its motion:
-        both are set to zero.
+        both are set to zero. So is any speed that is rounding.
         """
         columns = self.whitened(B)
         left = self.eliminate(columns)
@@ -86,7 +87,7 @@ class Elimination:
         spanned = np.linalg.norm(left, axis=0) <= SPANNED * length
         left[:, spanned] = 0.0
         size = max(np.linalg.norm(y) for y in (self.y0, self.y1))
-        speeds[spanned & (np.abs(speeds) <= SPANNED * length * size)] = 0.0
+        speeds[np.abs(speeds) <= np.where(spanned, SPANNED, ROUNDING) * length * size] = 0.0
         return Reduced(columns, left, speeds)
 
     def motion(self, effect: np.ndarray) -> np.ndarray:
