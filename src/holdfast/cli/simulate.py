@@ -101,6 +101,7 @@ class Simulate:
             "scene": str(self.scene),
             "contact": self.contact,
             "mode": self.mode,
+            "integrator": self.integrator if self.mode == "events" else None,
             "mu_v": self.mu_v,
             "timestep": model.opt.timestep,
             "every": self.every,
@@ -115,7 +116,7 @@ class Simulate:
         if self.format == "json":
             result = asdict(s) | {"complete": recording.complete}
             if self.events:
-                result["events"] = [asdict(event) for event in recording.log]
+                result["log"] = [asdict(event) for event in recording.log]
             json.dump(result, sys.stdout, indent=1)
             print()
             return
@@ -123,16 +124,19 @@ class Simulate:
         from rich.table import Table
 
         table = Table(title=f"{self.scene.name}, {s.simulated:g} s", show_header=False)
-        for name, value in (
-            ("steps", str(s.steps)),
-            ("time of a step", f"{1e6 * s.seconds_per_step:.0f} µs"),
-            ("contacts in the solve, mean", f"{s.contacts:.1f}"),
-            ("largest penetration", f"{1e6 * s.largest_penetration:.3g} µm"),
-            ("largest slip where pressed", f"{1e3 * s.largest_slip:.3g} mm/s"),
-            ("momentum residual", f"{s.largest_residual:.1e}"),
-            ("steps without a consistent grip", str(s.inconsistent)),
-        ):
-            table.add_row(name, value)
+        table.add_row("steps", str(s.steps))
+        table.add_row("time of a step", f"{1e6 * s.seconds_per_step:.0f} µs")
+        table.add_row("largest penetration", f"{1e6 * s.largest_penetration:.3g} µm")
+        if self.mode == "events":
+            table.add_row("events", str(s.events))
+            table.add_row("impacts", str(s.impacts))
+            table.add_row("settled", str(s.settled))
+            Console().print(table)
+            return
+        table.add_row("contacts in the solve, mean", f"{s.contacts:.1f}")
+        table.add_row("largest slip where pressed", f"{1e3 * s.largest_slip:.3g} mm/s")
+        table.add_row("momentum residual", f"{s.largest_residual:.1e}")
+        table.add_row("steps without a consistent grip", str(s.inconsistent))
         for pair, (needs, declared) in sorted(s.required_friction.items()):
             over = "  exceeded" if needs > declared else ""
             table.add_row(f"friction, {pair}", f"needs {needs:.3g}, declared {declared:.3g}{over}")

@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 import tyro
@@ -109,10 +110,10 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not path.exists():
         raise InputError("trajectory", f"{path} does not exist")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.lib.npyio.NpzFile(stream) as file:
             arrays = {name: file[name] for name in file}
-    except ValueError as error:
-        raise InputError("trajectory", f"{path} cannot be read: {error}") from error
+    except (ValueError, OSError, BadZipFile) as error:
+        raise InputError("trajectory", f"{path} cannot be read as .npz: {error}") from error
     missing = {"time", "qpos", "qvel"} - set(arrays)
     if missing:
         raise InputError("trajectory", f"{path} holds {', '.join(arrays)}; it lacks "

@@ -36,6 +36,27 @@ class Summary:
 
 
 @dataclass
+class EventSummary:
+    """How a run from event to event went."""
+
+    steps: int = 0
+    simulated: float = 0.0  # [s]
+    seconds_per_step: float = 0.0  # wall clock
+    largest_penetration: float = 0.0  # [m]
+    events: int = 0
+    impacts: int = 0
+    settled: int = 0  # pairs of bodies at rest by the rule against endless impacts
+
+    def see(self, log: EventLog, smallest_gap: float) -> None:
+        """Count what is new in the log."""
+        kinds = [event.kind for event in log.events[self.events :]]
+        self.events += len(kinds)
+        self.impacts += kinds.count("impact")
+        self.settled += kinds.count("settled")
+        self.largest_penetration = max(-smallest_gap, 0.0)
+
+
+@dataclass
 class Recording:
     """States of a run, and its summary."""
 
@@ -48,7 +69,7 @@ class Recording:
     step: list[int] = field(default_factory=list)
     log: EventLog = field(default_factory=EventLog)
     complete: bool = False
-    summary: Summary = field(default_factory=Summary)
+    summary: Summary | EventSummary = field(default_factory=Summary)
 
     def add(self, data: Any, step: int = 0) -> None:
         """Keep the present state, after so many steps."""
@@ -96,9 +117,9 @@ def run(
         clock: seconds.
     """
     steps = max(1, round(duration / stepper.model.opt.timestep))
-    summary, spent = recording.summary, 0.0
+    spent, summary = 0.0, recording.summary
     if isinstance(stepper, EventDriven):
-        recording.log = stepper.events
+        recording.log, recording.summary = stepper.events, (summary := EventSummary())
     if control is not None:
         data.ctrl[:] = control(data.time)
     recording.add(data)
@@ -110,9 +131,9 @@ def run(
             data.ctrl[:] = control(data.time)
         if k % every == 0 or k == steps:
             recording.add(data, k)
-        if isinstance(stepper, EventDriven):
-            summary.largest_penetration = max(-stepper.smallest_gap, 0.0)
-        else:
+        if isinstance(stepper, EventDriven) and isinstance(summary, EventSummary):
+            summary.see(stepper.events, stepper.smallest_gap)
+        elif isinstance(stepper, Stepper) and isinstance(summary, Summary):
             _note(summary, stepper, k, rarely=k % 10 == 0 or k == steps)
         summary.steps, summary.simulated = k, float(data.time - recording.time[0])
         summary.seconds_per_step = spent / k
