@@ -213,17 +213,24 @@ def test_histogram_counts_everything() -> None:
 # --- trials and report ---------------------------------------------------------------------------
 
 
-@pytest.fixture
-def results(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict]:
-    """All quick trials, shorter still."""
-    monkeypatch.setattr(locomotion, "QUICK_SECONDS", {"walk": 0.12, "viscous": 0.04})
-    monkeypatch.setattr(locomotion, "WARM_UP", 2)
-    trials = Locomotion().trials(quick=True)
-    assert len({trial.name for trial in trials}) == len(trials)
-    told: list[float] = []
-    found = {trial.name: trial.run(told.append) for trial in trials}
+@pytest.fixture(scope="module")
+def stored() -> str:
+    """All quick trials, shorter still, as they are kept on disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locomotion, "QUICK_SECONDS", {"walk": 0.12, "viscous": 0.04})
+        patch.setattr(locomotion, "WARM_UP", 2)
+        trials = Locomotion().trials(quick=True)
+        assert len({trial.name for trial in trials}) == len(trials)
+        told: list[float] = []
+        found = {trial.name: trial.run(told.append) for trial in trials}
     assert told[-1] == 1.0 and min(told) == 0.0
-    return json.loads(json.dumps(found, allow_nan=False))
+    return json.dumps(found, allow_nan=False)
+
+
+@pytest.fixture
+def results(stored: str) -> dict[str, dict]:
+    """What the trials gave."""
+    return json.loads(stored)
 
 
 def test_quick_trials_make_all_sections(results: dict[str, dict]) -> None:
