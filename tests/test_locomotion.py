@@ -155,6 +155,7 @@ def walk_for(walk: Walk, seconds: float) -> Walk:
     return walk
 
 
+@pytest.mark.jit  # thousands of solves
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_trot_goes_forward_without_slip(ground: str) -> None:
     walk = walk_for(SteppedWalk(course_of(ground, 0), NoSlip()), 1.5)
@@ -194,6 +195,7 @@ def test_steering_brings_the_robot_back() -> None:
     assert abs(g.heading(walk.data.qpos)) < np.radians(3.0)
 
 
+@pytest.mark.jit
 def test_both_solvers_agree_on_viscous_lcps() -> None:
     walk = ViscousWalk(course_of("flat", 0), 0.1)
     walk_for(walk, 0.15)
@@ -233,6 +235,7 @@ def results(stored: str) -> dict[str, dict]:
     return json.loads(stored)
 
 
+@pytest.mark.jit
 def test_quick_trials_make_all_sections(results: dict[str, dict]) -> None:
     sections: list[Section] = Locomotion().sections(results)
     tables = {table.name: table for section in sections for table in section.tables}
@@ -260,6 +263,7 @@ def test_quick_trials_make_all_sections(results: dict[str, dict]) -> None:
     assert "locomotion_robot" in figures or any("No pictures" in line for line in told)
 
 
+@pytest.mark.jit
 def test_targets_are_judged(results: dict[str, dict]) -> None:
     """The verdicts follow the numbers: spoil a trial, and the table says no."""
 
