@@ -155,6 +155,7 @@ def walk_for(walk: Walk, seconds: float) -> Walk:
     return walk
 
 
+@pytest.mark.jit  # thousands of solves
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_trot_goes_forward_without_slip(ground: str) -> None:
     walk = walk_for(SteppedWalk(course_of(ground, 0), NoSlip()), 1.5)
@@ -194,6 +195,7 @@ def test_steering_brings_the_robot_back() -> None:
     assert abs(g.heading(walk.data.qpos)) < np.radians(3.0)
 
 
+@pytest.mark.jit
 def test_both_solvers_agree_on_viscous_lcps() -> None:
     walk = ViscousWalk(course_of("flat", 0), 0.1)
     walk_for(walk, 0.15)
@@ -213,19 +215,27 @@ def test_histogram_counts_everything() -> None:
 # --- trials and report ---------------------------------------------------------------------------
 
 
-@pytest.fixture
-def results(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict]:
-    """All quick trials, shorter still."""
-    monkeypatch.setattr(locomotion, "QUICK_SECONDS", {"walk": 0.12, "viscous": 0.04})
-    monkeypatch.setattr(locomotion, "WARM_UP", 2)
-    trials = Locomotion().trials(quick=True)
-    assert len({trial.name for trial in trials}) == len(trials)
-    told: list[float] = []
-    found = {trial.name: trial.run(told.append) for trial in trials}
+@pytest.fixture(scope="module")
+def stored() -> str:
+    """All quick trials, shorter still, as they are kept on disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locomotion, "QUICK_SECONDS", {"walk": 0.12, "viscous": 0.04})
+        patch.setattr(locomotion, "WARM_UP", 2)
+        trials = Locomotion().trials(quick=True)
+        assert len({trial.name for trial in trials}) == len(trials)
+        told: list[float] = []
+        found = {trial.name: trial.run(told.append) for trial in trials}
     assert told[-1] == 1.0 and min(told) == 0.0
-    return json.loads(json.dumps(found, allow_nan=False))
+    return json.dumps(found, allow_nan=False)
 
 
+@pytest.fixture
+def results(stored: str) -> dict[str, dict]:
+    """What the trials gave."""
+    return json.loads(stored)
+
+
+@pytest.mark.jit
 def test_quick_trials_make_all_sections(results: dict[str, dict]) -> None:
     sections: list[Section] = Locomotion().sections(results)
     tables = {table.name: table for section in sections for table in section.tables}
@@ -253,6 +263,7 @@ def test_quick_trials_make_all_sections(results: dict[str, dict]) -> None:
     assert "locomotion_robot" in figures or any("No pictures" in line for line in told)
 
 
+@pytest.mark.jit
 def test_targets_are_judged(results: dict[str, dict]) -> None:
     """The verdicts follow the numbers: spoil a trial, and the table says no."""
 

@@ -1,7 +1,7 @@
 """The paper's locomotion experiments (its Tables 2 and 3): a quadruped that trots for ten seconds.
 
-One trial per ground and seed. All methods of a trial walk side by side, a step each in turn, so
-that their times are comparable on a machine that does other things, too.
+One trial per ground and seed. All methods of a trial walk side by side, in turns of some steps,
+so that their times are comparable on a machine that does other things, too.
 """
 
 from __future__ import annotations

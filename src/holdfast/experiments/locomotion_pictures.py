@@ -91,7 +91,7 @@ def times_figure(results: Results) -> Figure:
     every[0].set_ylabel("share of the solves")
     return Figure(
         "locomotion_solve_times", figure,
-        "CPU times of single contact solves, all trials; methods take turns step by step.",
+        "CPU times of single contact solves, all trials; methods take turns.",
     )  # fmt: skip
 
 
