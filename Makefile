@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint format docs bench clean
+.PHONY: help demo test test-all lint format docs bench reproduce clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,8 +46,12 @@ bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/convergence.py
 	@$(BIN)/python benchmarks/publish.py
 
+reproduce: $(VENV)/stamp-core  ## the paper's experiments: report/index.html, README tables
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m holdfast reproduce all --out report --resume
+	@$(BIN)/python benchmarks/publish_report.py report
+
 clean:  ## remove the environment, caches and everything built
-	@rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .hypothesis .benchmarks
+	@rm -rf $(VENV) build dist report docs/_build .pytest_cache .ruff_cache .hypothesis .benchmarks
 	@find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment remembers where it was made: a moved or copied checkout gets a new one,

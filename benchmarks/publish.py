@@ -20,7 +20,7 @@ HEAD = """Benchmarks
 
 holdfast against other solvers, in one run on one machine: see ``benchmarks/README.md`` for what
 is measured and how. This page is written by ``benchmarks/publish.py``."""
-BEGIN, END = "<!-- generated: bench -->", "<!-- end -->"
+END = "<!-- end -->"
 
 
 def main() -> None:
@@ -30,10 +30,7 @@ def main() -> None:
     tables += [words(results, name) for name in ("linearity", "warm")]
     source = f"*{origin(data)}*"
     text = "\n\n".join([source, *(table for table in tables if table)])
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text().split(BEGIN)
-    after = rest.split(END, 1)[1]
-    readme.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    replace_block(ROOT / "README.md", "bench", text)
 
     generated = ROOT / "docs" / "_generated"
     generated.mkdir(exist_ok=True)
@@ -47,6 +44,14 @@ def main() -> None:
     ]
     page += [f".. image:: _generated/{plot.name}" for plot in plots]
     (ROOT / "docs" / "benchmarks.rst").write_text("\n\n".join(page) + "\n")
+
+
+def replace_block(file: Path, name: str, text: str) -> None:
+    """Write what is between ``<!-- generated: NAME -->`` and the next ``<!-- end -->``."""
+    begin = f"<!-- generated: {name} -->"
+    before, rest = file.read_text(encoding="utf-8").split(begin)
+    after = rest.split(END, 1)[1]
+    file.write_text(f"{before}{begin}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
 def to_rst(markdown: str) -> str:

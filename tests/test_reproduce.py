@@ -202,7 +202,8 @@ def test_the_page_needs_no_other_file() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "–"), (0.0, "0"), (5, "5"), (1234567, "1\u2009234\u2009567"), (0.123456, "0.123"),
-     (123456.0, "1.2·10⁵"), (-2.5e-17, "−2.5·10⁻¹⁷"), (1234.5, "1234"), ("a", "a"), (True, "yes")],
+     (123456.0, "1.2·10⁵"), (-2.5e-17, "−2.5·10⁻¹⁷"), (1234.5, "1234"), (10.9681, "11.0"),
+     (12.0, "12"), (123.4, "123"), (0.5, "0.5"), ("a", "a"), (True, "yes")],
 )  # fmt: skip
 def test_cells(value: Any, text: str) -> None:
     assert shown(value) == text
@@ -217,10 +218,11 @@ def test_figures_are_turned_to_night_and_back() -> None:
     axes = figure.subplots()
     (line,) = axes.plot([1, 2], color="black")
     (other,) = axes.plot([2, 1], color="#2f7fd6")
+    (bar,) = axes.bar([1], [2], color="#2f7fd6", alpha=0.5)
     before = axes.title.get_color()
     with in_dark(figure):
-        assert line.get_color() == axes.title.get_color()[:7] + "ff" or line.get_color() != "black"
-        assert other.get_color() == "#2f7fd6"
+        assert line.get_color() != "black" and axes.title.get_color() != before
+        assert other.get_color() == "#2f7fd6" and bar.get_edgecolor()[3] == 0
         assert figure.get_facecolor() != (1, 1, 1, 1)
     assert line.get_color() == "black" and axes.title.get_color() == before
     assert figure.get_facecolor() == (1, 1, 1, 1)

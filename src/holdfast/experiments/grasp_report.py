@@ -172,8 +172,8 @@ def pivot_figure(results: Results) -> Figure:
                          label=method.label)  # fmt: skip
                 axes.set_xlim(0, max(10, *counts))
             else:
-                axes.hist(list(counts.elements()), bins=range(20, 241, 5), color=color,
-                          alpha=0.75, label=method.label)  # fmt: skip
+                axes.hist(list(counts.elements()), bins=range(0, max(counts) + 5, 5),
+                          color=color, alpha=0.75, label=method.label)  # fmt: skip
         tidy(axes).set_xlabel("pivots in a step")
         axes.legend(fontsize=8, frameon=False)
     left.set_ylabel("steps")

@@ -99,7 +99,7 @@ def held_table(results: Results, *, reduced: bool, boxes: list[int], name: str) 
                 trial = f"hold-{count}-{method.key}"
                 head: dict[str, Value] = {"method": method.label}
                 if len(boxes) > 1:
-                    head = {"boxes": count} | head
+                    head["boxes"] = count
                 size = "rows" if reduced else "LCP variables"
                 rows.append(
                     head

@@ -44,9 +44,10 @@ th, td { padding: .5rem .7rem; text-align: right; border-bottom: 1px solid var(-
 tr:last-child td { border-bottom: 0; }
 th { background: var(--raised); font-weight: 600; vertical-align: bottom; }
 th:first-child, td:first-child, .words { text-align: left; }
-td:first-child { min-width: 9rem; }
+td:first-child { min-width: 9rem; background: var(--paper); }
+th:first-child, td:first-child { position: sticky; left: 0; }
 .words { min-width: 8rem; }
-tbody tr:hover { background: var(--raised); }
+tbody tr:hover, tbody tr:hover td { background: var(--raised); }
 .note { color: var(--soft); font-size: .85rem; }
 figure { margin: 1.5rem 0; }
 figure img { display: block; max-width: 100%; height: auto; border: 1px solid var(--line);
@@ -61,6 +62,7 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
   nav div { columns: 2; } nav a.sub { display: none; }
   main { padding: 1rem 1.25rem 3rem; }
   h1 { font-size: 1.6rem; }
+  td:first-child { min-width: 7rem; max-width: 10rem; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; }
 }
 @media print { nav { display: none; } .frame { display: block; } }
@@ -167,8 +169,12 @@ def _number(value: float) -> str:
     if value == 0:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
-        digits = f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
-        return digits.replace("-", "−")
+        three = f"{value:.3g}"
+        if abs(value) >= 1000:
+            three = f"{value:.0f}"
+        elif abs(value) >= 10 and "." not in three and value != int(value):
+            three = f"{value:.1f}" if abs(value) < 100 else three
+        return three.replace("-", "−")
     mantissa, power = f"{value:.1e}".split("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{mantissa}·10{raised}".replace("-", "−")

@@ -65,6 +65,8 @@ def _night(color: Any) -> Any:
         plain, alpha = to_hex(color), to_hex(color, keep_alpha=True)[7:]
     except (ValueError, TypeError):  # several colours, or none
         return None
+    if alpha == "00":  # not drawn, and must stay so: an artist's own alpha would show it
+        return None
     if plain in _INKS:
         return NIGHT_INK + alpha
     return NIGHT_PAPER + alpha if plain in _PAPERS else None
