@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Literal
 
 from holdfast.errors import HoldfastError, SolveError
@@ -26,21 +27,18 @@ def contact_model(name: str, mu_v: float) -> Any:
     }[name]()
 
 
-class Failure:
-    """Exit code of a command that failed."""
+def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Let a command print an error of ours as one line, without a traceback, and return a code."""
 
-    code = 2
+    @wraps(run)
+    def guarded(command: Any) -> int:
+        try:
+            return run(command)
+        except HoldfastError as error:
+            print(f"holdfast: {error}", file=sys.stderr)
+            return 1 if isinstance(error, SolveError) else 2
 
-
-@contextmanager
-def errors_to_exit_code() -> Iterator[Failure]:
-    """Print an error of ours as one line, without a traceback."""
-    failure = Failure()
-    try:
-        yield failure
-    except HoldfastError as error:
-        failure.code = 1 if isinstance(error, SolveError) else 2
-        print(f"holdfast: {error}", file=sys.stderr)
+    return guarded
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import ContactName, contact_model, errors_to_exit_code, progress_bar
+from holdfast.cli._common import ContactName, contact_model, exit_code, progress_bar
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,16 @@ class Compare:
     format: Literal["human", "json"] = "human"
     """How to print the result."""
 
+    @exit_code
     def run(self) -> int:
         """Print the table; return the exit code, 1 if our run failed."""
-        with errors_to_exit_code() as failed:
-            rows = self._rows()
-            if self.format == "json":
-                json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
-                print()
-            else:
-                print_rows(f"{self.scene.name}, {self.duration:g} s", rows)
-            return 1 if rows[-1].problem else 0
-        return failed.code
+        rows = self._rows()
+        if self.format == "json":
+            json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
+            print()
+        else:
+            print_rows(f"{self.scene.name}, {self.duration:g} s", rows)
+        return 1 if rows[-1].problem else 0
 
     def _rows(self) -> list[Any]:
         from holdfast.mujoco import comparison, files

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import INTERRUPTED, errors_to_exit_code
+from holdfast.cli._common import INTERRUPTED, exit_code
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,9 @@ class Reproduce:
     format: Literal["human", "json"] = "human"
     """How to print the result: where the files are, and which targets are met."""
 
+    @exit_code
     def run(self) -> int:
         """Run the trials, write the report; return the exit code, 130 if interrupted."""
-        with errors_to_exit_code() as failed:
-            return self._run()
-        return failed.code
-
-    def _run(self) -> int:
         from holdfast.experiments import provenance, registry, report, runner
 
         experiments = [registry.load(name, seed=self.seed) for name in registry.names_of(self.what)]

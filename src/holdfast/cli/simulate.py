@@ -14,7 +14,7 @@ from holdfast.cli._common import (
     INTERRUPTED,
     ContactName,
     contact_model,
-    errors_to_exit_code,
+    exit_code,
     progress_bar,
 )
 from holdfast.errors import HoldfastError, InputError
@@ -49,13 +49,9 @@ class Simulate:
     format: Literal["human", "json"] = "human"
     """How to print the summary."""
 
+    @exit_code
     def run(self) -> int:
         """Simulate, write, print; return the exit code."""
-        with errors_to_exit_code() as failed:
-            return self._run()
-        return failed.code
-
-    def _run(self) -> int:
         from holdfast.mujoco import EventDriven, Stepper, files
         from holdfast.mujoco._mj import mujoco
         from holdfast.mujoco.recording import Recording, run

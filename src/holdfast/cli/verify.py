@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 import tyro
 
-from holdfast.cli._common import errors_to_exit_code, progress_bar
+from holdfast.cli._common import exit_code, progress_bar
 from holdfast.errors import InputError
 
 
@@ -41,13 +41,9 @@ class Verify:
     format: Literal["human", "json"] = "human"
     """How to print the verdict."""
 
+    @exit_code
     def run(self) -> int:
         """Print the verdict; return the exit code."""
-        with errors_to_exit_code() as failed:
-            return self._run()
-        return failed.code
-
-    def _run(self) -> int:
         from holdfast.mujoco import files
         from holdfast.mujoco.verification import Tolerances, verify
 
