@@ -44,6 +44,7 @@ bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/grasp.py
 	@$(BIN)/python benchmarks/step.py
 	@$(BIN)/python benchmarks/convergence.py
+	@$(BIN)/python benchmarks/quadruped.py
 	@$(BIN)/python benchmarks/publish.py
 
 reproduce: $(VENV)/stamp-core  ## the paper's experiments: report/index.html, README tables

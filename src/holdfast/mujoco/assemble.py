@@ -146,11 +146,17 @@ class Rows:
         return first[contact] + 3 + np.arange(len(contact)) - start, contact
 
 
-def gather(shadow: Shadow, data: Any) -> Rows:
-    """Sort MuJoCo's rows; `data` has been through `mj_fwdAcceleration`."""
+def gather(shadow: Shadow, data: Any, smooth: tuple[np.ndarray, np.ndarray] | None = None) -> Rows:
+    """Sort MuJoCo's rows; `data` has been through `mj_fwdAcceleration`.
+
+    Args:
+        shadow: own model.
+        data: with contacts and rows listed.
+        smooth: inertia and forces, if they are known: then rows are only listed again.
+    """
     own = shadow.model
-    A, f = effective_inertia(shadow, data)
-    if shadow.adhesive:
+    A, f = effective_inertia(shadow, data) if smooth is None else smooth
+    if shadow.adhesive and smooth is None:
         shadow.list_reachable(data)
     h = shadow.h
     ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts

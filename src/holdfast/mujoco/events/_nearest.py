@@ -31,13 +31,3 @@ def nearest(
     return solve_arrays(
         arrays, _NO_ROWS, DEFAULT, lambda: FactoredLCP(rows, M, x0, b, lo, hi), RANK_TOL
     )
-
-
-def projected(
-    M: np.ndarray, x0: np.ndarray, G: np.ndarray, c_G: np.ndarray, A: np.ndarray, c_A: np.ndarray
-) -> np.ndarray:
-    """The motion nearest to x0 with ``G x = c_G``, as far as independent, and ``A x >= c_A``."""
-    g, n = len(G), len(G) + len(A)
-    lo, hi = np.zeros(n), np.full(n, np.inf)
-    lo[:g] = -np.inf
-    return nearest(M, x0, np.concatenate([G, A]), -np.concatenate([c_G, c_A]), lo, hi).motion

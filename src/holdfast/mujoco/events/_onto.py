@@ -5,13 +5,17 @@ leaves nothing in anything else, and does not move held contacts sideways; repea
 method until the gaps are rounding.
 """
 
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
 from __future__ import annotations
 
 import numpy as np
 
 from holdfast.errors import InfeasibleError, SolveError
+from holdfast.lcp._kernel import entry
 from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._nearest import projected
+from holdfast.mujoco.events._nearest import nearest
 from holdfast.mujoco.events._probe import Probe, State
 
 ON = 1e-2  # part of the touching distance within which a gap is zero
@@ -52,23 +56,28 @@ def position(
             break
         state = state._replace(qpos=probe.move(state.qpos, dq))
         after = probe.list(state)
-        keep, held = listed.moved(keep, after), listed.moved(held, after)
+        where = listed.match(after)
+        keep, held = _there(keep, where, len(after)), _there(held, where, len(after))
         listed = after
     return state, listed, keep, held
+
+
+def _there(mask: np.ndarray, where: np.ndarray, count: int) -> np.ndarray:
+    """The chosen contacts in another listing."""
+    there = where[mask]
+    moved = np.zeros(count, dtype=bool)
+    moved[there[there >= 0]] = True
+    return moved
 
 
 def _displacement(
     M: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray, drift: np.ndarray,
     near: float,
 ) -> np.ndarray | None:  # fmt: skip
-    sideways = listed.rows[listed.friction_rows(np.flatnonzero(held))]
-    nothing = np.zeros_like(keep)
-    for kept, tangents in ((keep, sideways), (keep, sideways[:0]), (nothing, sideways[:0])):
-        G = np.concatenate([listed.J, listed.N[kept], tangents])
-        c_G = np.concatenate([-drift, -listed.gap[kept], np.zeros(len(tangents))])
-        others = ~kept & (listed.gap < near)
+    x, nothing = np.zeros(M.shape[0]), np.zeros_like(keep)
+    for kept, still in ((keep, held), (keep, nothing), (nothing, nothing)):
         try:
-            return projected(M, np.zeros(M.shape[0]), G, c_G, listed.N[others], -listed.gap[others])
+            return _projected(M, x, listed, kept, still, drift, listed.gap, near)
         except InfeasibleError:  # kept contacts contradict each other: close fewer
             continue
     return None
@@ -78,13 +87,60 @@ def velocity(
     M: np.ndarray, v: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray
 ) -> np.ndarray:
     """The velocity nearest to v that keeps contacts closed, and held ones in place."""
-    sideways = listed.rows[listed.friction_rows(np.flatnonzero(held))]
-    G = np.concatenate([listed.J, listed.N[keep], sideways])
-    if len(G) == 0:
-        return v
-    c_G = np.zeros(len(G))
-    c_G[: listed.ne] = np.where(listed.target == 0.0, 0.0, listed.J @ v)
+    driven = np.where(listed.target == 0.0, 0.0, -(listed.J @ v))
     try:
-        return projected(M, v, G, c_G, G[:0], c_G[:0])
+        return _projected(M, v, listed, keep, held, driven, np.zeros(len(listed)), 0.0)
     except SolveError:  # rows too nearly dependent to certify: the drift stays, and is small
         return v
+
+
+def _projected(
+    M: np.ndarray, x: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray,
+    drift: np.ndarray, gap: np.ndarray, near: float,
+) -> np.ndarray:  # fmt: skip
+    """The motion nearest to x that takes out drift and gaps, see `put_rows`."""
+    most = len(listed.rows)
+    values, b, lo, hi = np.empty((most, len(x))), np.empty(most), np.empty(most), np.empty(most)
+    n = put_rows(listed.rows, listed.first, listed.dim, gap, drift, keep, held, values, b, lo, hi,
+                 near)  # fmt: skip
+    return nearest(M, x, values[:n], b[:n], lo[:n], hi[:n]).motion if n else x
+
+
+@entry
+def put_rows(
+    rows: np.ndarray,
+    first: np.ndarray,
+    dim: np.ndarray,
+    gap: np.ndarray,
+    drift: np.ndarray,
+    keep: np.ndarray,
+    held: np.ndarray,
+    values_out: np.ndarray,
+    b_out: np.ndarray,
+    lo_out: np.ndarray,
+    hi_out: np.ndarray,
+    near: float,
+) -> int:
+    """Fill in rows with ``row x + b = 0``, or ``>= 0`` for other gaps below `near`; how many.
+
+    Equalities lose their drift, kept contacts their gap; those that are held do not move sideways.
+    """
+    n, ne, m = 0, drift.shape[0], rows.shape[1]
+    for part in range(4):  # equalities, normals, tangents, others
+        for i in range(ne if part == 0 else first.shape[0]):
+            start, stop = i, i + 1
+            if part > 0:
+                start, stop = first[i], first[i] + 1
+            if part == 2:
+                start, stop = first[i] + 1, first[i] + dim[i]
+            if (part == 1 and not keep[i]) or (part == 2 and not held[i]):
+                continue
+            if part == 3 and (keep[i] or gap[i] >= near):
+                continue
+            for row in range(start, stop):
+                for j in range(m):
+                    values_out[n, j] = rows[row, j]
+                b_out[n] = drift[i] if part == 0 else 0.0 if part == 2 else gap[i]
+                lo_out[n], hi_out[n] = 0.0 if part == 3 else -np.inf, np.inf
+                n += 1
+    return n

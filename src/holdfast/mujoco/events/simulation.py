@@ -51,6 +51,9 @@ ROUGH = 0.1  # or whose stages disagree by more than this part of the speed
 PULL = 1e-3  # part of the mean size by which a loaded contact may drift in one piece
 
 
+_NO_INERTIA = np.empty((0, 0))  # forces are known: nothing is solved with it
+
+
 class TooDeep(HoldfastError):
     """Drift that no correction takes out."""
 
@@ -249,23 +252,28 @@ class EventDriven:
         search = Search(self._probe, flow, listed, exempt, self._touch, self._slow)
         for halving in range(HALVINGS + 1):
             arrival = search.run(h)
-            last = halving == HALVINGS
-            if last or self._accurate(arrival, listed, grip, flow):
+            last, there = halving == HALVINGS, listed.match(arrival.listed)[some]
+            if last or self._accurate(arrival, there, flow):
                 try:
-                    return self._corrected(arrival, listed, grip, flow)
+                    return self._corrected(arrival, there, grip, flow)
                 except TooDeep:  # the surface turns too fast for this length
                     if last:
                         raise
             h = 0.5 * arrival.s
         raise AssertionError("unreachable")
 
-    def _accurate(self, arrival: Arrival, listed: Listing, grip: Grip, flow: Flow) -> bool:
-        """Whether sustained contacts stay on their surface, and the stages of a step agree."""
-        if grip.sustained.size == 0:
+    def _accurate(self, arrival: Arrival, there: np.ndarray, flow: Flow) -> bool:
+        """Whether sustained contacts stay on their surface, and the stages of a step agree.
+
+        Args:
+            arrival: where the motion got to.
+            there: (k,) where sustained contacts are in its listing, or -1.
+            flow: the motion.
+        """
+        if there.size == 0:
             return True
         if flow.rough > ROUGH * max(np.abs(arrival.state.qvel).max(), np.sqrt(self._size)):
             return False
-        there = listed.match(arrival.listed)[grip.sustained]
         gap = np.where(there >= 0, arrival.listed.gap[np.maximum(there, 0)], 0.0)
         drift = np.where(flow.loaded, np.abs(gap), -gap).max(initial=0.0)
         return bool(drift <= DRIFT[flow.name] * self._size)
@@ -294,13 +302,12 @@ class EventDriven:
         return grip._replace(held=answer.held), flow
 
     def _corrected(
-        self, arrival: Arrival, listed: Listing, grip: Grip, flow: Flow
+        self, arrival: Arrival, there: np.ndarray, grip: Grip, flow: Flow
     ) -> tuple[State, Touching]:
-        """The state at the end of a piece, without drift."""
+        """The state at the end of a piece, without drift; arguments as of `_accurate`."""
         state, after, probe = arrival.state, arrival.listed, self._probe
         keep, held = np.zeros((2, len(after)), dtype=bool)
-        if grip.sustained.size:
-            there = listed.match(after)[grip.sustained]
+        if there.size:
             near = flow.loaded & (there >= 0)
             near[near] = after.gap[there[near]] <= PULL * self._size
             keep[there[near]] = True
@@ -334,7 +341,8 @@ class EventDriven:
         arrival = Search(
             probe, flow, listed, np.zeros(len(listed), dtype=bool), self._touch, self._slow
         ).look(h)
-        state, touching = self._corrected(arrival, listed, grip, flow)
+        there = listed.match(arrival.listed)[some]
+        state, touching = self._corrected(arrival, there, grip, flow)
         self._transitions.settled(state, listed, some[flow.loaded])
         return state, touching
 
@@ -343,7 +351,7 @@ class EventDriven:
         last, shadow = self._last, self.shadow
         _put(data, last.state)
         forward(shadow, data, control=False)
-        rows = gather(shadow, data)
+        rows = gather(shadow, data, (_NO_INERTIA, last.a))
         publish(shadow, data, rows, rows.v + rows.h * last.a, rows.h * last.force)
 
 
