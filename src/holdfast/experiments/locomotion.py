@@ -19,7 +19,7 @@ from holdfast.experiments.walker import START
 
 SECONDS = 10.0
 TRIALS = 3
-SAMPLES = 500  # places of the feet that are kept
+SAMPLES = 1000  # places of a foot that are kept
 MU, MU_V = 100.0, 0.1  # of Drumwright-Shell, and of viscous contact [N s/m]
 WARM_UP = 60  # steps that are not timed, in which the robot lands: kernels are compiled
 GROUNDS = ("flat", "terrain")

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 
+from holdfast.experiments.gait import RADIUS
 from holdfast.experiments.locomotion import (
     DEFAULT,
     LABELS,
@@ -22,7 +23,6 @@ from holdfast.experiments.parts import Figure
 from holdfast.experiments.plots import COLORS, new_figure, tidy
 from holdfast.experiments.walker import walker
 
-FOOT = 0  # the one whose path is drawn: front left
 FAINT, STRONG = 1e-7, 1e-3  # [m] slip between two samples, from the first colour to the last
 
 
@@ -38,30 +38,33 @@ def paths_figure(results: Results, ground: str) -> Figure:
     terrain = terrain_of(ground, trial["seed"])
     marked: Any = None
     for axes, (name, walk) in zip(every, shown.items(), strict=True):
-        feet = np.array(walk["feet"])[:, FOOT]
-        x, y, z = feet[:, 0], feet[:, 1], feet[:, 2] - 0.01  # lowest point of the ball
+        x, y, z, slip, landing = np.array(walk["path"]).reshape(-1, 5).T
+        z = z - RADIUS  # lowest point of the foot
         tidy(axes).plot(x, 1e3 * z, color="#8a8f98", linewidth=0.8)
         profile = np.array([terrain.height(a, b) for a, b in zip(x, y, strict=True)])
         axes.plot(x, 1e3 * profile, color="#1c2430", linewidth=1.0, alpha=0.6)
         points = np.column_stack([x, 1e3 * z])
         pieces = np.stack([points[:-1], points[1:]], axis=1)
-        slip = feet[1:, 3]
+        slides = slip[1:] > FAINT
         marked = LineCollection(
-            list(pieces[slip > FAINT]), cmap="plasma_r", norm=LogNorm(FAINT, STRONG), linewidths=4.0
+            list(pieces[slides]), cmap="plasma_r", norm=LogNorm(FAINT, STRONG), linewidths=4.0
         )
-        marked.set_array(slip[slip > FAINT])
+        marked.set_array(slip[1:][slides])
         axes.add_collection(marked)
+        lands = landing > FAINT
+        axes.plot(x[lands], 1e3 * z[lands], "^", color=COLORS[2], markersize=4, alpha=0.8)
         axes.set_title(f"{name}: {1e3 * walk['slip_mean']:.2g} mm slip in a stance, "
                        f"{1e3 * walk['landing_mean']:.2g} mm landing",
                        fontsize=9, loc="left")  # fmt: skip
         axes.set_ylabel("mm")
     every[-1].set_xlabel("front left foot, along the walk [m]")
-    figure.colorbar(marked, ax=list(every), label="slip in 20 ms [m]", shrink=0.6)
+    figure.colorbar(marked, ax=list(every), label="slip between two samples [m]", shrink=0.6)
     return Figure(
         f"locomotion_paths_{ground}", figure,
-        f"Path of the front left foot from the side, {ground} ground (thin black line). Where it "
-        "is pressed on the ground and slides or lands, the path is coloured by how far; what is "
-        f"less than {FAINT:g} m between two samples is not marked.",
+        f"Path of the front left foot from the side, {ground} ground. Where it is pressed on the "
+        "ground and slides, the path is coloured by how far; green triangles are steps in which it "
+        "comes down without friction. What is less than "
+        f"{FAINT:g} m between two samples is not marked.",
     )  # fmt: skip
 
 

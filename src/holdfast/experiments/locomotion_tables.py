@@ -188,6 +188,8 @@ def viscous_table(results: Results) -> Table:
                 **_contacts(walks),
                 "failures": sum(walk["lemke_failures" if lemke else "failures"] for walk in walks),
                 "fallbacks": None if lemke else sum(walk["fallbacks"] for walk in walks),
+                "impacts": None if lemke else sum(walk["impacts"] for walk in walks),
+                "settled": None if lemke else sum(walk["settled"] for walk in walks),
                 "largest difference":
                     max(walk["difference"] for walk in walks) if lemke else None,
             })  # fmt: skip
@@ -198,8 +200,9 @@ def viscous_table(results: Results) -> Table:
         "without the solves of the other. Both answers are certified by the same criterion. "
         "Lemke's method needs the dense matrix; forming it is in its running time and in the "
         "ratio of solves, not in its mean time of a solve. Modified PPM takes rows and inertia as "
-        "they are. Fallbacks: steps with too many impacts, finished at velocity level. Difference: "
-        "between the accelerations, relative.",
+        "they are. Fallbacks: answers that needed a coarser rank tolerance. Settled: steps with "
+        "so many impacts that they were finished at velocity level. Difference: between the "
+        "accelerations, relative.",
     )  # fmt: skip
 
 

@@ -102,14 +102,14 @@ class Walk:
         self.slip: dict[tuple[int, int], float] = {}
         self.landing: dict[tuple[int, int], float] = {}
         self.drift: dict[tuple[int, int], np.ndarray] = {}
-        self.feet: list[list[list[float]]] = []  # place, and slip since the last one
+        self.path: list[list[float]] = []  # of the first foot: x, y, z, slip, landing
         self.poses: list[list[float]] = []
         self._start = np.array(self.data.qpos)
         self._feet = np.array([self.model.geom(f"{leg}_foot").id for leg in LEGS])
         self._shanks = np.array(self.model.geom_bodyid)[self._feet]
         self._trunk = self.model.body("trunk").id
         self._down = False
-        self._since = np.zeros(4)
+        self._since = np.zeros(2)
         self._kinematics()
 
     def _step(self) -> None:
@@ -148,14 +148,9 @@ class Walk:
         self._measure()
 
     def sample(self) -> None:
-        """Keep the places of the feet, and how far each has slipped since the last sample."""
-        places = self.scratch.geom_xpos[self._feet]
-        self.feet.append(
-            [
-                [*np.round(place, 7).tolist(), float(f"{slid:.4g}")]
-                for place, slid in zip(places, self._since, strict=True)
-            ]
-        )
+        """Keep the place of the first foot, and how far it slid and landed since the last one."""
+        place = np.round(self.scratch.geom_xpos[self._feet[0]], 7).tolist()
+        self.path.append([*place, *(float(f"{moved:.4g}") for moved in self._since)])
         self._since[:] = 0.0
 
     def pose(self) -> None:
@@ -189,7 +184,7 @@ class Walk:
             self.slip[stance] = self.slip.get(stance, 0.0) + slid[k]
             self.landing[stance] = self.landing.get(stance, 0.0) + landed[k]
             self.drift[stance] = self.drift.get(stance, np.zeros(3)) + moved[k]
-        self._since += slid + landed
+        self._since += slid[0], landed[0]
         self._look_for_falls()
 
     def _slid(self, press: Press) -> float | None:
@@ -242,7 +237,7 @@ class Walk:
             "heading": float(np.degrees(heading(self.data.qpos))),
             "falls": self.falls,
             "work": self.work,
-            "feet": self.feet,
+            "path": self.path,
             "poses": self.poses,
             "solve_times": histogram(self.solves),
             "step_times": histogram(self.times),

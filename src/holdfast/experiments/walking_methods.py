@@ -107,7 +107,6 @@ class ViscousWalk(Walk):
     def _step(self) -> None:
         self._listed.qpos[:] = self.data.qpos
         self.simulation.step(self.data)
-        self.fallbacks = sum(event.kind == "settled" for event in self.simulation.events)
 
     def _pressed(self) -> list[Press]:
         data = self._listed
@@ -131,6 +130,7 @@ class ViscousWalk(Walk):
         begin = clock()
         answer = nearest(M, x0, N, b, lo, hi)
         self.solves.append(clock() - begin)
+        self.fallbacks += bool(answer.fallback)
         other = self._by_lemke(M, x0, N, b) if first else other
         if other is not None:
             self.pivots += [answer.pivots, other.pivots]
@@ -166,6 +166,9 @@ class ViscousWalk(Walk):
             "lemke_failures": self.lemke_failures,
             "pivots": [float(count) / max(len(self.lemke), 1) for count in self.pivots],
             "difference": self.difference,
+            "settled": len(
+                {event.time for event in self.simulation.events if event.kind == "settled"}
+            ),
             "impacts": sum(event.kind == "impact" for event in self.simulation.events),
             "smallest_gap": float(self.simulation.smallest_gap),
             "lemke_times": histogram(self.lemke),
