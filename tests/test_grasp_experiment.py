@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,12 @@ def test_free_boxes_fall_exactly() -> None:
     assert row.held() == 0
 
 
+@pytest.mark.jit  # many steps: without compilation they take too long
 @pytest.mark.parametrize("name", [PPM, PRESSED])
 @pytest.mark.parametrize("boxes", [2, 3, 8])
 def test_rows_are_held(name: str, boxes: int) -> None:
     scale = Scale(boxes)
-    result = follow(MaximalRun(MODELS[name], scale), scale, (10, 30), 60.0, nothing)
+    result = follow(MaximalRun(MODELS[name], scale), scale, (10, 30), math.inf, nothing)
     assert result["held"] == {"10": boxes, "30": boxes} and result["ended"] == ""
     assert result["farthest"] < 1e-12 and result["penetration"] < 1e-12
     assert result["complementarity"] < 1e-12
@@ -120,9 +122,10 @@ def test_variables_of_stewart_and_trinkle() -> None:
     assert run.variables() == 216 and run.complementarity() < 1e-12
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("name", [PPM, PRESSED])
 def test_the_negative_control_opens(name: str) -> None:
-    result = follow(MaximalRun(MODELS[name], CONTROL), CONTROL, (10, 100), 60.0, nothing)
+    result = follow(MaximalRun(MODELS[name], CONTROL), CONTROL, (10, 100), math.inf, nothing)
     assert "lost" in result["ended"] and result["held"]["100"] == 0
     assert result["farthest"] > CONTROL.size
 
@@ -133,7 +136,7 @@ class Failing(hf.NoSlip):
 
 
 def test_a_failing_solver_ends_the_run() -> None:
-    result = follow(MaximalRun(Failing(), Scale(2)), Scale(2), (10,), 60.0, nothing)
+    result = follow(MaximalRun(Failing(), Scale(2)), Scale(2), (10,), math.inf, nothing)
     assert result["steps"] == 0 and "failed in step 1: no luck" in result["ended"]
     assert result["held"] == {}
 
@@ -171,14 +174,14 @@ def test_reduced_rows() -> None:
 
     scale = Scale(2)
     ours = HoldfastRow(MODELS[PRESSED], 2, scale.options())
-    result = follow(ours, scale, (10, 50), 60.0, nothing)
+    result = follow(ours, scale, (10, 50), math.inf, nothing)
     assert result["held"] == {"10": 2, "50": 2} and result["farthest"] < 1e-12
     solve, step = ours.timed_step()
     assert solve > 0 and step > 0
     soft = {}
     for name in SETTINGS:
         run = MujocoRow(name, 2, scale.options())
-        soft[name] = follow(run, scale, (10, 50), 60.0, nothing)
+        soft[name] = follow(run, scale, (10, 50), math.inf, nothing)
         before = run.data.qpos.copy()
         run._seconds_of_solve()  # on scratch data: the run itself is not disturbed
         assert np.array_equal(run.data.qpos, before)

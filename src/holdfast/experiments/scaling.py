@@ -28,7 +28,7 @@ QUICK_SIZES = (10, 100, 300, 1000, 3000, 10_000, 100_000)
 TOWERS = (1, 2, 4, 8, 16, 32)
 QUICK_TOWERS = (1, 2, 4, 8)
 SEEDS, QUICK_SEEDS = 3, 1
-CAP, QUICK_CAP = 10.0, 0.4  # [s] methods with dense matrices go no further than this
+CAP, QUICK_CAP = 5.0, 0.4  # [s] methods with dense matrices go no further than this
 REPEATS, SECONDS = 15, 0.5  # of one measurement: at most so many calls, in about so much time
 BYTES = 4e9  # a method that needs more for its dense matrix is not asked
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from holdfast.experiments.scaling import BODIES, CONTACTS, METHODS
 from holdfast.experiments.spread import Spread
 
 FROM = {"n": 1000, "m": 12}  # fits start here, where there are points enough beyond
+BEYOND = 10_000  # contacts whose rows do not fit into a cache of the usual size
 MOST = 1.05  # exponent in n that was asked for
 
 
 def sections(results: Mapping[str, dict[str, Any]]) -> list[Section]:
     """The section on scaling."""
     tables = [_targets(results), _exponents(results), *(_times(results, s) for s in ("n", "m"))]
-    return [Section("Scaling", _TEXT, tables, [_plot(results)])]
+    return [Section("Scaling", [*_TEXT, *_missed(results)], tables, [_plot(results)])]
 
 
 _TEXT = [
@@ -38,9 +39,11 @@ def _points(results: Mapping[str, dict[str, Any]], sweep: str, key: str) -> list
     return results[f"{sweep}-{key}"]["points"]
 
 
-def fit(points: list[dict[str, Any]], over: str) -> tuple[float, float, int, int] | None:
+def fit(
+    points: list[dict[str, Any]], over: str, start: int | None = None
+) -> tuple[float, float, int, int] | None:
     """Exponent, steepest slope between neighbours, and the range of the fit; None if too few."""
-    used = [p for p in points if p[over] >= FROM[over]]
+    used = [p for p in points if p[over] >= (FROM[over] if start is None else start)]
     if len(used) < 3:  # did not get far: the largest three
         used = points[-3:]
     if len(used) < 3:
@@ -50,6 +53,21 @@ def fit(points: list[dict[str, Any]], over: str) -> tuple[float, float, int, int
     slope = float(np.polyfit(size, seconds, 1)[0])
     steepest = float((np.diff(seconds) / np.diff(size)).max())
     return slope, steepest, used[0][over], used[-1][over]
+
+
+def _missed(results: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    """Where the exponent that was asked for is not reached, and what the slope is beyond."""
+    for key, method in METHODS.items():
+        points = _points(results, "n", key)
+        fitted, beyond = fit(points, "n"), fit(points, "n", BEYOND)
+        if method.ours and fitted is not None and beyond is not None and fitted[0] > MOST:
+            yield (
+                f"**{method.label[0].upper()}{method.label[1:]}: {fitted[0]:.2f} instead of at "
+                f"most {MOST}.** The steepest step between two sizes has a slope of "
+                f"{fitted[1]:.2f}; fitted from {beyond[2]} to {beyond[3]} contacts the exponent is "
+                f"{beyond[0]:.2f}. Rows of a thousand contacts fit into the caches of a processor, "
+                "those of a million do not, which makes each contact more expensive on the way."
+            )
 
 
 def _exponents(results: Mapping[str, dict[str, Any]]) -> Table:
