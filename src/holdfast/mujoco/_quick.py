@@ -18,6 +18,7 @@ from holdfast.mujoco._scene import (
     SLIP,
     Found,
     Numbers,
+    Play,
     Scene,
     Work,
 )
@@ -91,6 +92,11 @@ class Quick:
 
 def make_room(m: int, n: int, size: int, limits: int) -> Work:
     """Allocate work arrays, see `Work`."""
+    integers, floats = np.empty((3, size), dtype=np.int64), np.empty((5, size))
+    play = Play(
+        lo=integers[0], hi=integers[1], length2=floats[0], at=integers[2], weight=floats[1],
+        s=floats[2], c=floats[3], miss=floats[4], envelope=np.empty(m, dtype=np.int64),
+    )  # fmt: skip
     solver = np.empty(_work_size(size, m, 0, m, 1, m, size, n + limits))
     return Work(
         L=np.zeros((1, m, m)),
@@ -114,4 +120,5 @@ def make_room(m: int, n: int, size: int, limits: int) -> Work:
         long=np.empty(4 * n),
         E=np.empty(2 * n * m),
         pivots=np.empty((2, m), dtype=np.int64),
+        play=play,
     )

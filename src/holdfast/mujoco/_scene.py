@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 # Numbers that the search reports, by their place in `Found.numbers`.
-SLIP, EXCESS, PIVOTS, RANK_KEPT, RANK_REJECTED, RANK_TOL, ROUNDS, CONSISTENT, REPORTED = range(9)
+SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, REPORTED = range(7)
 
 
 class Scene(NamedTuple):
@@ -42,6 +42,20 @@ class Numbers(NamedTuple):
     rank_tol: float
 
 
+class Play(NamedTuple):
+    """Rows in play in a system of `holdfast.mujoco._steady`; by row of MuJoCo's list, or of it."""
+
+    lo: np.ndarray  # (nefc,) integers, by row of the list: first entry that is not zero
+    hi: np.ndarray  # and the end of these entries
+    length2: np.ndarray  # (nefc,) squared length
+    at: np.ndarray  # (nefc,) integers, by row of the system: which one it is
+    weight: np.ndarray  # (nefc,)
+    s: np.ndarray  # (nefc,) force
+    c: np.ndarray  # (nefc,)
+    miss: np.ndarray  # (nefc,)
+    envelope: np.ndarray  # (m,) integers: of the system's matrix
+
+
 class Work(NamedTuple):
     """Work arrays, for n contacts, m coordinates and nefc rows."""
 
@@ -66,6 +80,7 @@ class Work(NamedTuple):
     long: np.ndarray
     E: np.ndarray
     pivots: np.ndarray
+    play: Play
 
 
 class Found(NamedTuple):

@@ -1,0 +1,358 @@
+"""The usual case of a step: what touches goes on touching, and what wants to stick sticks.
+
+Then there is nothing to search for: the motion, and the forces shared out as
+`holdfast.models._spread` describes, follow from three linear systems of one form,
+
+    [K  B'] [p]   [q]
+    [B  0 ] [s] = [c],        K = k A + sum over rows r of w r r'
+
+========  ===================  =============================  ===============================
+find      K                    B                              answer
+========  ===================  =============================  ===============================
+motion    A                    all rows that hold             p: velocity, -s: impulses
+normals   sum of n n'          equalities, held tangents      f = N p
+tangents  sum of f t t'        equalities, torsion, rolling   f T p; s: impulses of B
+========  ===================  =============================  ===============================
+
+Rows may depend on each other: four contacts of a face have twelve rows and rank six. Each system
+is solved by refinement: the residuals are those of the system itself, the steps are those of
+
+    [K + d A  B'] [dp]   [rest of q]
+    [B       -e ] [ds] = [rest of c]
+
+which is positive definite with ds eliminated, and as sparse as the rows are. What the step
+reaches is an answer of the system, whatever d and e are; where rows are so nearly dependent that
+d and e matter, the steps do not shrink, and the search has to decide. So it has where a contact
+turns out to pull, to part or to hold without being pressed: every condition of an answer is
+looked at here, none is taken from the last step.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
+from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast.models._sharing import PRESSED
+from holdfast.mujoco._forces import balanced, closing, dot, judge, size_of
+from holdfast.mujoco._scene import CONSISTENT, Found, Numbers, Play, Scene, Work
+
+SOFT = 1e-7  # e, and d, relative to the rows
+SOFT_BESIDE = 1e-5  # e where there is d, too: the matrix has both scales
+REFINED = 1e-15  # relative residual at which refinement ends
+ROUNDED = 1e-13  # and at which it may end because rounding keeps it from shrinking
+SHRINKS = 0.1  # part of the residual that a step may leave
+MAX_STEPS = 12
+MAX_CHANGES = 5  # of the contacts that are pressed
+
+
+@fast_kernel
+def measure_rows(rows: np.ndarray, A: np.ndarray, inverse_out: np.ndarray, play: Play) -> None:
+    """Fill in where each row begins and ends, and its squared length by the diagonal of A."""
+    m = A.shape[0]
+    for j in range(m):
+        inverse_out[j] = 1.0 / A[j, j]
+    for r in range(rows.shape[0]):
+        lo, hi = m, 0
+        length2 = 0.0
+        for j in range(m):
+            x = rows[r, j]
+            length2 += x * x * inverse_out[j]
+        for j in range(m):
+            if rows[r, j] != 0.0:
+                lo = j
+                break
+        for j in range(m - 1, lo - 1, -1):
+            if rows[r, j] != 0.0:
+                hi = j + 1
+                break
+        play.lo[r], play.hi[r], play.length2[r] = lo, hi, length2
+
+
+@kernel
+def take(play: Play, k: int, row: int, c: float, weight: float) -> int:
+    """Make a row of the list row k of the system; return k + 1."""
+    play.at[k] = row
+    play.c[k], play.weight[k], play.s[k] = c, weight, 0.0
+    return k + 1
+
+
+@fast_kernel
+def assemble(
+    rows: np.ndarray, A: np.ndarray, part: float, play: Play, count: int, H_out: np.ndarray
+) -> None:
+    """Fill the lower triangle of H_out with ``part A`` and the weighted squares of the rows."""
+    m = A.shape[0]
+    for i in range(m):
+        for j in range(m):
+            H_out[i, j] = part * A[i, j] if j <= i else 0.0
+    for k in range(count):
+        r = play.at[k]
+        lo, hi = play.lo[r], play.hi[r]
+        for i in range(lo, hi):
+            t = play.weight[k] * rows[r, i]
+            if t != 0.0:
+                for j in range(lo, i + 1):
+                    H_out[i, j] += t * rows[r, j]
+
+
+@fast_kernel
+def residual(
+    rows: np.ndarray, A: np.ndarray, first: np.ndarray, part: float, q: np.ndarray, p: np.ndarray,
+    play: Play, equal: int, count: int, u_out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill u_out with the right-hand side of a step, ds eliminated.
+
+    Rows before `equal` are those of B, the others those of K; for these s is filled with w r'p.
+    """
+    m = A.shape[0]
+    for j in range(m):
+        u_out[j] = q[j]
+    if part != 0.0:
+        for i in range(m):
+            t = A[i, i] * p[i]
+            for j in range(first[i], i):
+                t += A[i, j] * p[j]
+                u_out[j] -= part * A[i, j] * p[i]
+            u_out[i] -= part * t
+    for k in range(count):
+        r = play.at[k]
+        lo, hi = play.lo[r], play.hi[r]
+        t = 0.0
+        for j in range(lo, hi):
+            t += rows[r, j] * p[j]
+        if k < equal:
+            miss = play.c[k] - t
+            play.miss[k] = miss
+            t = play.s[k] - play.weight[k] * miss
+        else:
+            t *= play.weight[k]
+            play.s[k] = t
+        for j in range(lo, hi):
+            u_out[j] -= t * rows[r, j]
+
+
+@fast_kernel
+def length(A: np.ndarray, u: np.ndarray) -> float:
+    """Return the length of an impulse, by the diagonal of A."""
+    length2 = 0.0
+    for j in range(u.shape[0]):
+        length2 += u[j] * u[j] / A[j, j]
+    return np.sqrt(length2)
+
+
+@fast_kernel
+def move(
+    rows: np.ndarray, A: np.ndarray, soft: float, u: np.ndarray, play: Play, equal: int,
+    p_inout: np.ndarray,
+) -> float:  # fmt: skip
+    """Add the step u to p, and what follows from it to s; return what it leaves of q or c.
+
+    A step leaves nothing of q but d A dp, and nothing of c but e ds.
+    """
+    length2 = left2 = 0.0
+    for j in range(u.shape[0]):
+        p_inout[j] += u[j]
+        length2 += A[j, j] * u[j] * u[j]
+    for k in range(equal):
+        r = play.at[k]
+        t = -play.miss[k]
+        for j in range(play.lo[r], play.hi[r]):
+            t += rows[r, j] * u[j]
+        play.s[k] += play.weight[k] * t
+        left2 = max(left2, t * t / play.length2[r])
+    return soft * np.sqrt(length2) if soft > 0.0 else np.sqrt(left2)
+
+
+@kernel
+def solve(
+    sc: Scene, part: float, soft: float, q: np.ndarray, equal: int, count: int, size: float,
+    wk: Work, p_inout: np.ndarray,
+) -> bool:  # fmt: skip
+    """Solve a system from p_inout and s = 0; return whether refinement got there.
+
+    Args:
+        part, soft: k and d; one of them is zero.
+        q: right-hand side.
+        equal, count: rows of B, and with those of K.
+        size: of the motion without d, of the impulse with it: what a step leaves is compared.
+    """
+    rows, A, play, u = sc.rows, sc.A[0], wk.play, wk.x[5]
+    H, L, envelope = wk.square[:1], wk.square[1:2], play.envelope
+    assemble(rows, A, part + soft, play, count, H[0])
+    if cholesky(H, envelope, L, np.inf) != 0:
+        return False
+    last = left = np.inf
+    for _ in range(MAX_STEPS):
+        residual(rows, A, wk.envelope, part, q, p_inout, play, equal, count, u)
+        solve_lower(L, envelope, u)
+        solve_upper(L, envelope, u)
+        left = move(rows, A, soft, u, play, equal, p_inout)
+        if left <= REFINED * size or not left <= SHRINKS * last:  # also if it is not a number
+            break
+        last = left
+    for k in range(equal, count):
+        play.s[k] = play.weight[k] * dot(rows[play.at[k]], p_inout)
+    return left <= ROUNDED * size
+
+
+@kernel
+def list_held(sc: Scene, ne: int, drive: float, scale: float, begin: int, pressed: bool,
+              wk: Work, out: Found) -> int:  # fmt: skip
+    """Add equalities and friction rows of held contacts to B; return how many it has.
+
+    Args:
+        drive: part of the target speed that equalities shall have, 1 or 0.
+        scale: what a row of length 1 weighs.
+        begin: 1 with tangents, 3 without.
+        pressed: whether only contacts count that are pressed (wk.masks[1]).
+    """
+    play, k = wk.play, 0
+    for r in range(ne):
+        if play.length2[r] > 0.0:
+            k = take(play, k, r, drive * sc.target[r], scale / play.length2[r])
+    for i in range(sc.gap.shape[0]):
+        if out.held[i] and (wk.masks[1, i] or not pressed):
+            for r in range(sc.first[i] + begin, sc.first[i] + sc.dim[i]):
+                if play.length2[r] > 0.0:
+                    k = take(play, k, r, 0.0, scale / play.length2[r])
+    return k
+
+
+@kernel
+def find_velocity(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
+    """Fill out.motion, if all rows can hold: of listed contacts, equalities and dry friction."""
+    m, nf, play = sc.v.shape[0], sc.loss.shape[0], wk.play
+    k = list_held(sc, ne, 1.0, 1.0 / SOFT, 1, False, wk, out)
+    for i in range(nf):
+        if play.length2[ne + i] > 0.0:
+            k = take(play, k, ne + i, 0.0, 1.0 / (SOFT * play.length2[ne + i]))
+    for i in range(sc.gap.shape[0]):
+        if out.contacts[i]:
+            length2 = play.length2[sc.first[i]]
+            if length2 == 0.0:
+                return False
+            k = take(play, k, sc.first[i], -closing(sc, nr, i, out), 1.0 / (SOFT * length2))
+    q, p = wk.x[3], out.motion
+    for j in range(m):
+        q[j] = dot(sc.A[0, j], out.v_free)
+        p[j] = out.v_free[j]
+    size = max(size_of(wk, sc.v), size_of(wk, out.v_free))
+    if not solve(sc, 1.0, 0.0, q, k, k, size, wk, p):
+        return False
+    for l in range(k):  # dry friction keeps its forces; the others are shared out
+        r = play.at[l]
+        out.loaded[r] = True
+        if ne <= r < ne + nf:
+            out.impulse[r] = -play.s[l]
+            if abs(play.s[l]) > sc.loss[r - ne]:
+                return False
+    return True
+
+
+@kernel
+def find_normals(sc: Scene, ne: int, q: np.ndarray, size: float, wk: Work, out: Found) -> bool:
+    """Fill in normal impulses and wk.masks[1] (pressed), if none has to pull."""
+    play, pressed, p = wk.play, wk.masks[1], wk.x[4]
+    longest = 0.0
+    for i in range(sc.gap.shape[0]):
+        pressed[i] = out.contacts[i]
+        if out.contacts[i]:
+            longest = max(longest, play.length2[sc.first[i]])
+    for j in range(p.shape[0]):
+        p[j] = 0.0
+    for _ in range(MAX_CHANGES):
+        equal = list_held(sc, ne, 0.0, longest / SOFT_BESIDE, 1, False, wk, out)
+        k = equal
+        for i in range(sc.gap.shape[0]):
+            if pressed[i]:
+                k = take(play, k, sc.first[i], 0.0, 1.0)
+        if not solve(sc, 0.0, SOFT * longest, q, equal, k, size, wk, p):
+            return False
+        largest = 0.0
+        for i in range(sc.gap.shape[0]):
+            if out.contacts[i]:
+                out.impulse[sc.first[i]] = dot(sc.rows[sc.first[i]], p)
+                largest = max(largest, abs(out.impulse[sc.first[i]]))
+        settled = True
+        for i in range(sc.gap.shape[0]):
+            if not out.contacts[i]:
+                continue
+            f = out.impulse[sc.first[i]]
+            acts = f > PRESSED * largest
+            settled = settled and not (f < -PRESSED * largest if pressed[i] else acts)
+            out.impulse[sc.first[i]] = f if pressed[i] and f > 0.0 else 0.0
+            pressed[i] = acts
+        if settled:
+            return True
+    return False
+
+
+@kernel
+def find_tangents(sc: Scene, ne: int, q: np.ndarray, size: float, wk: Work, out: Found) -> bool:
+    """Fill in the impulses of equalities and of pressed contacts that stick, if they suffice."""
+    play, p = wk.play, wk.x[4]
+    largest = 0.0
+    for i in range(sc.gap.shape[0]):
+        if out.held[i] and wk.masks[1, i]:
+            for r in range(sc.first[i] + 1, sc.first[i] + 3):
+                largest = max(largest, out.impulse[sc.first[i]] * play.length2[r])
+    if largest == 0.0:
+        largest = 1.0
+    equal = list_held(sc, ne, 0.0, largest / SOFT_BESIDE, 3, True, wk, out)
+    k = equal
+    for i in range(sc.gap.shape[0]):
+        if out.held[i] and wk.masks[1, i]:
+            for r in range(sc.first[i] + 1, sc.first[i] + 3):
+                k = take(play, k, r, 0.0, out.impulse[sc.first[i]])
+    for j in range(p.shape[0]):
+        p[j] = 0.0
+    if k > 0 and not solve(sc, 0.0, SOFT * largest, q, equal, k, size, wk, p):
+        return False
+    for l in range(k):
+        out.impulse[play.at[l]] = play.s[l]
+    return True
+
+
+@kernel
+def stay(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
+    """Try whether all listed contacts go on touching, and stick if they want to; fill out.
+
+    Returns:
+        Whether that is the answer. If not, the search has to begin, and what it needs of out is
+        as it was.
+    """
+    m, nf = sc.v.shape[0], sc.loss.shape[0]
+    for i in range(sc.limit_gap.shape[0]):
+        if out.limits[i]:
+            return False
+    for r in range(out.impulse.shape[0]):
+        out.impulse[r] = 0.0
+        out.loaded[r] = False
+    measure_rows(sc.rows, sc.A[0], wk.x[6], wk.play)
+    if not find_velocity(sc, nr, ne, wk, out):
+        return False
+    q, change = wk.x[3], wk.x[4]
+    for j in range(m):
+        change[j] = out.motion[j] - out.v_free[j]
+    for j in range(m):
+        q[j] = dot(sc.A[0, j], change)
+        for r in range(ne, ne + nf):
+            q[j] -= out.impulse[r] * sc.rows[r, j]
+    size = length(sc.A[0], q)
+    if not find_normals(sc, ne, q, size, wk, out):
+        return False
+    for i in range(sc.gap.shape[0]):
+        if out.contacts[i]:
+            for j in range(m):
+                q[j] -= out.impulse[sc.first[i]] * sc.rows[sc.first[i], j]
+    if not find_tangents(sc, ne, q, size, wk, out) or not balanced(sc, wk, out):
+        return False
+    out.numbers[CONSISTENT] = 1.0
+    for i in range(sc.gap.shape[0]):
+        out.grips[i] = out.held[i] and wk.masks[1, i]
+    judge(sc, nr, out)
+    return True
