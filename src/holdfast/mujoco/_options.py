@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.mujoco._layout import structure
 from holdfast.mujoco._mj import mujoco
-
-_TYPES = {"mjtNum": ctypes.c_double, "int": ctypes.c_int}
 
 
 def option_copier(user: Any, own: Any) -> Callable[[], None]:
@@ -40,21 +39,8 @@ def option_copier(user: Any, own: Any) -> Callable[[], None]:
 @cache
 def _layout() -> Any:
     """The struct mjOption as MuJoCo describes it; None if it does not, or wrongly."""
-    try:
-        from mujoco.introspect.structs import STRUCTS
-
-        described: Any = STRUCTS["mjOption"].fields
-    except (ImportError, KeyError):
-        return None
-    fields = []
-    for field in described:
-        name, _, count = str(field.type).partition(" [")
-        if name not in _TYPES:
-            return None
-        kind: Any = _TYPES[name]
-        fields.append((field.name, kind * int(count[:-1]) if count else kind))
-    layout = type("Options", (ctypes.Structure,), {"_fields_": fields})
-    return layout if _is_true(layout) else None
+    layout = structure("mjOption")
+    return layout if layout is not None and _is_true(layout) else None
 
 
 def _start(layout: Any, model: Any) -> int:
@@ -67,7 +53,7 @@ def _is_true(layout: Any) -> bool:
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     options = layout.from_address(_start(layout, model))
     for value, (name, kind) in enumerate(layout._fields_, start=1):
-        if kind in _TYPES.values():
+        if kind in (ctypes.c_double, ctypes.c_int):
             setattr(model.opt, name, value)
             found = [getattr(options, name)]
         else:

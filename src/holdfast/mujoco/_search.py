@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import kernel
 from holdfast.lcp._solve import INFEASIBLE, SCALARS, SURVEY, UNCERTIFIED, advance, survey
 from holdfast.lcp.status import Status
 from holdfast.models._grip import SLIDING
@@ -115,11 +115,10 @@ def collect(sc: Scene, nr: Numbers, ne: int, nf: int, held: np.ndarray, wk: Work
 def list_expected(expected: np.ndarray, begin: int, end: int, wk: Work) -> int:
     """Fill wk.warm with those of the rows from begin to end that are expected to be loaded."""
     warm = 0
-    if expected.shape[0] > 0:
-        for r in range(begin, end):
-            if expected[wk.at[r]]:
-                wk.warm[warm] = r
-                warm += 1
+    for r in range(begin, end):
+        if expected[wk.at[r]]:
+            wk.warm[warm] = r
+            warm += 1
     return warm
 
 
@@ -257,13 +256,9 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     return True
 
 
-@entry
-def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Found) -> int:
+@kernel
+def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
     """Find the motion of a step and its forces; fill out.
-
-    Args:
-        expected: (nefc,) rows that were loaded in the last step, if its rows were the same; or
-            empty.
 
     Returns:
         FOUND, or what is in doubt.
@@ -282,7 +277,7 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
         g, k = collect(sc, nr, ne, nf, wk.masks[2] if free else out.held, wk, out)
         y = wk.out[: 2 * k + m + min(m, k) + SCALARS]
         if k > 0:
-            warm = wk.warm[: list_expected(expected, g, k - nf, wk)]
+            warm = wk.warm[: list_expected(out.expected, g, k - nf, wk)]
             values = wk.values.reshape(wk.values.size)[: k * m].reshape(k, m)
             b, lo = wk.bounds[:k], wk.bounds[nefc : nefc + k]
             hi = wk.bounds[2 * nefc : 2 * nefc + k]
