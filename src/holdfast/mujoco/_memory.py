@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 from numba import config, types
+from numba.core.cgutils import raw_memcpy
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from holdfast.lcp._kernel import kernel
+from holdfast.lcp._kernel import entry, kernel
 from holdfast.mujoco._layout import structure
 from holdfast.mujoco._mj import mujoco
 
@@ -64,6 +65,10 @@ if config.DISABLE_JIT:
         """Return the 64-bit integer at an address."""
         return int(_array(address, 1, 1, ctypes.c_int64)[0, 0])
 
+    def copy(target: int, source: int, size: int) -> None:
+        """Copy so many bytes from one address to another."""
+        ctypes.memmove(int(target), int(source), int(size))
+
 else:  # as intrinsics, because a kernel without reference counting cannot return a new array
 
     def _array(kind: Any) -> Any:
@@ -102,11 +107,30 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
 
         return types.int64(types.int64), codegen
 
+    @intrinsic
+    def copy(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
+        """Copy so many bytes from one address to another."""
+
+        def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            pointer = context.get_data_type(types.uint8).as_pointer()
+            to, of = (builder.inttoptr(each, pointer) for each in args[:2])
+            raw_memcpy(builder, to, of, args[2], 1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
 
 @kernel
 def count(places: np.ndarray, field: int) -> int:
     """Return the value of one of COUNTS."""
     return np.int64(integers(places[field], 1, 1)[0, 0])
+
+
+@entry
+def copy_segments(segments: np.ndarray) -> None:
+    """Copy stretches of memory, (k, 3): target, source, size [bytes]."""
+    for k in range(segments.shape[0]):
+        copy(segments[k, 0], segments[k, 1], segments[k, 2])
 
 
 class Memory:

@@ -13,16 +13,19 @@ from holdfast.mujoco._layout import structure
 from holdfast.mujoco._mj import mujoco
 
 
-def option_copier(user: Any, own: Any) -> Callable[[], None]:
-    """A function that copies all options of one model to another."""
+def option_segment(user: Any, own: Any) -> tuple[int, int, int] | None:
+    """Target, source and size [bytes] of the options of one model, to be copied to another.
+
+    None if their layout is not known; then `option_copier` does it.
+    """
     layout = _layout()
-    if layout is not None:
-        target, source, size = _start(layout, own), _start(layout, user), ctypes.sizeof(layout)
+    if layout is None:
+        return None
+    return _start(layout, own), _start(layout, user), ctypes.sizeof(layout)
 
-        def at_once() -> None:
-            ctypes.memmove(target, source, size)
 
-        return at_once
+def option_copier(user: Any, own: Any) -> Callable[[], None]:
+    """A function that copies all options of one model to another, name by name."""
     names = [name for name in dir(user.opt) if not name.startswith("_")]
     arrays = [name for name in names if isinstance(getattr(user.opt, name), np.ndarray)]
     numbers = [name for name in names if isinstance(getattr(user.opt, name), (int, float))]

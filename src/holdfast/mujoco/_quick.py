@@ -13,7 +13,6 @@ from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco._answer import Answer, solution_of
 from holdfast.mujoco._inertia import GIVEN, quick_kind
 from holdfast.mujoco._laws import Laws
-from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._scene import Found, Scene, Sizes, Work, carve, room
 from holdfast.mujoco._search import FOUND
@@ -39,7 +38,7 @@ class Quick:
         known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
         own, user = shadow.model, shadow.user
-        self._shadow, self._memory = shadow, Memory()
+        self._shadow, self._memory = shadow, shadow.memory
         driven = own.nmocap > 0 and own.neq > 0
         drags = laws.only not in ("stick", "frictionless")
         self._direct = self.applies and self._memory.known and not (
@@ -52,7 +51,7 @@ class Quick:
         self._settings[kernels.NGEOM] = own.ngeom
         self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
         self._settings[kernels.STICK] = laws.only == "stick"
-        self._settings[kernels.HAND_OVER] = own.nsensor == 0
+        self._settings[kernels.HAND_OVER] = not shadow.sensors
         self._arrays = (
             own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
             own.D_colind, shadow.geom_body, user.geom_margin,

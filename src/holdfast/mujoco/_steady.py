@@ -37,13 +37,13 @@ import numpy as np
 from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
 from holdfast.lcp._kernel import fast_kernel, kernel
 from holdfast.models._sharing import PRESSED
-from holdfast.mujoco._forces import balanced, closing, dot, judge, size_of
+from holdfast.mujoco._forces import add, balanced, closing, dot, judge, size_of
 from holdfast.mujoco._scene import CONSISTENT, Found, Numbers, Play, Scene, Work
 
-SOFT = 1e-7  # e, and d, relative to the rows
-SOFT_BESIDE = 1e-5  # e where there is d, too: the matrix has both scales
-REFINED = 1e-15  # relative residual at which refinement ends
-ROUNDED = 1e-13  # and at which it may end because rounding keeps it from shrinking
+SOFT = 1e-9  # e where there is no d, or d where there is no e, relative to the rows
+SOFT_D, SOFT_E = 1e-8, 1e-5  # where there are both: the matrix has both scales
+REFINED = 2e-14  # relative residual at which refinement ends
+ROUNDED = 1e-12  # and at which it may end because rounding keeps it from shrinking
 SHRINKS = 0.1  # part of the residual that a step may leave
 MAX_STEPS = 12
 MAX_CHANGES = 5  # of the contacts that are pressed
@@ -91,12 +91,14 @@ def assemble(
             H_out[i, j] = part * A[i, j] if j <= i else 0.0
     for k in range(count):
         r = play.at[k]
-        lo, hi = play.lo[r], play.hi[r]
-        for i in range(lo, hi):
-            t = play.weight[k] * rows[r, i]
+        lo = play.lo[r]
+        row = rows[r, lo : play.hi[r]]
+        for i in range(row.shape[0]):
+            t = play.weight[k] * row[i]
             if t != 0.0:
-                for j in range(lo, i + 1):
-                    H_out[i, j] += t * rows[r, j]
+                H = H_out[lo + i, lo : lo + i + 1]
+                for j in range(i + 1):
+                    H[j] += t * row[j]
 
 
 @fast_kernel
@@ -113,17 +115,17 @@ def residual(
         u_out[j] = q[j]
     if part != 0.0:
         for i in range(m):
-            t = A[i, i] * p[i]
-            for j in range(first[i], i):
-                t += A[i, j] * p[j]
-                u_out[j] -= part * A[i, j] * p[i]
+            row, before, u = A[i, first[i] : i], p[first[i] : i], u_out[first[i] : i]
+            t, x = A[i, i] * p[i], part * p[i]
+            for j in range(row.shape[0]):
+                t += row[j] * before[j]
+                u[j] -= x * row[j]
             u_out[i] -= part * t
     for k in range(count):
         r = play.at[k]
         lo, hi = play.lo[r], play.hi[r]
-        t = 0.0
-        for j in range(lo, hi):
-            t += rows[r, j] * p[j]
+        row = rows[r, lo:hi]
+        t = dot(row, p[lo:hi])
         if k < equal:
             miss = play.c[k] - t
             play.miss[k] = miss
@@ -131,8 +133,7 @@ def residual(
         else:
             t *= play.weight[k]
             play.s[k] = t
-        for j in range(lo, hi):
-            u_out[j] -= t * rows[r, j]
+        add(-t, row, u_out[lo:hi])
 
 
 @fast_kernel
@@ -159,9 +160,8 @@ def move(
         length2 += A[j, j] * u[j] * u[j]
     for k in range(equal):
         r = play.at[k]
-        t = -play.miss[k]
-        for j in range(play.lo[r], play.hi[r]):
-            t += rows[r, j] * u[j]
+        lo, hi = play.lo[r], play.hi[r]
+        t = dot(rows[r, lo:hi], u[lo:hi]) - play.miss[k]
         play.s[k] += play.weight[k] * t
         left2 = max(left2, t * t / play.length2[r])
     return soft * np.sqrt(length2) if soft > 0.0 else np.sqrt(left2)
@@ -265,12 +265,12 @@ def find_normals(sc: Scene, ne: int, q: np.ndarray, size: float, wk: Work, out: 
     for j in range(p.shape[0]):
         p[j] = 0.0
     for _ in range(MAX_CHANGES):
-        equal = list_held(sc, ne, 0.0, longest / SOFT_BESIDE, 1, False, wk, out)
+        equal = list_held(sc, ne, 0.0, longest / SOFT_E, 1, False, wk, out)
         k = equal
         for i in range(sc.gap.shape[0]):
             if pressed[i]:
                 k = take(play, k, sc.first[i], 0.0, 1.0)
-        if not solve(sc, 0.0, SOFT * longest, q, equal, k, size, wk, p):
+        if not solve(sc, 0.0, SOFT_D * longest, q, equal, k, size, wk, p):
             return False
         largest = 0.0
         for i in range(sc.gap.shape[0]):
@@ -302,7 +302,7 @@ def find_tangents(sc: Scene, ne: int, q: np.ndarray, size: float, wk: Work, out:
                 largest = max(largest, out.impulse[sc.first[i]] * play.length2[r])
     if largest == 0.0:
         largest = 1.0
-    equal = list_held(sc, ne, 0.0, largest / SOFT_BESIDE, 3, True, wk, out)
+    equal = list_held(sc, ne, 0.0, largest / SOFT_E, 3, True, wk, out)
     k = equal
     for i in range(sc.gap.shape[0]):
         if out.held[i] and wk.masks[1, i]:
@@ -310,7 +310,9 @@ def find_tangents(sc: Scene, ne: int, q: np.ndarray, size: float, wk: Work, out:
                 k = take(play, k, r, 0.0, out.impulse[sc.first[i]])
     for j in range(p.shape[0]):
         p[j] = 0.0
-    if k > 0 and not solve(sc, 0.0, SOFT * largest, q, equal, k, size, wk, p):
+    if k > 0 and not solve(
+        sc, 0.0, (SOFT if equal == 0 else SOFT_D) * largest, q, equal, k, size, wk, p
+    ):
         return False
     for l in range(k):
         out.impulse[play.at[l]] = play.s[l]

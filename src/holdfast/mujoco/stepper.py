@@ -95,6 +95,7 @@ class Stepper:
         if not isinstance(self.contact, ContactModel):
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         self.shadow = Shadow(model)
+        self._state_size = mujoco.mj_stateSize(model, _STATE)
         self.correct, self.warn = correct, warn
         self._found: Answer | None = None  # in the last step; None also if nobody has asked yet
         self._stepped = False
@@ -143,7 +144,7 @@ class Stepper:
             UnsupportedError: a state that cannot be stepped, as one with NaN.
         """
         model = self.shadow.model
-        before = np.empty(mujoco.mj_stateSize(model, _STATE))
+        before = np.empty(self._state_size)
         for _ in range(nstep):
             mujoco.mj_getState(model, data, before, _STATE)
             if not is_finite(before):
@@ -165,7 +166,7 @@ class Stepper:
             if report[PUBLISHED] == 0.0:
                 answer = self._answer
                 publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
-            elif shadow.model.nsensor:
+            elif shadow.sensors:
                 mujoco.mj_sensorAcc(shadow.model, data)
             self._remember(report[WORST_SLIP], report[TIED] > 0.0, report[LACKS] > 0.0)
             quick.finish(data, shadow.model)
