@@ -16,6 +16,7 @@ from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
     SLIP,
+    STAGES,
     Found,
     Numbers,
     Scene,
@@ -189,6 +190,10 @@ def at_once(
         sizes[k] = sz[k]
     for r in range(sz.nefc):
         out.expected[r] = same and out.loaded[r]
+    for j in range(m):
+        wk.nothing[j] = 0.0
+    for k in range(0 if same else STAGES):
+        wk.kept.valid[k] = 0.0
     dist = of_double[:, contact[mem.DIST] // 8]
     e = contact[mem.FRICTION] // 8
     friction = of_double[:, e : e + 5]

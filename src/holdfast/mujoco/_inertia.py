@@ -122,7 +122,6 @@ def _implicit(own: Any, data: Any) -> np.ndarray:
     before = np.empty(mujoco.mj_stateSize(own, _STATE))
     mujoco.mj_getState(own, data, before, _STATE)
     data.qfrc_constraint[:] = 0.0
-    data.qacc[:] = data.qacc_smooth
     mujoco.mj_implicit(own, data)
     v_free = data.qvel.copy()
     mujoco.mj_setState(own, data, before, _STATE)

@@ -122,6 +122,7 @@ class Quick:
         if tuple(self._sizes) != sizes:
             self._sizes[:] = sizes
             self._flags[:] = False  # nothing is expected of these rows
+            self._carved()[1].kept.valid[:] = 0.0
         scene = self._carved()[0]
         for ours, theirs in (
             (scene.A[0], rows.A), (scene.v, rows.v), (scene.f, rows.f), (scene.rows, rows.efc_J),

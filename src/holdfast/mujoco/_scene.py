@@ -18,6 +18,7 @@ from holdfast.lcp._solve import work_size
 
 # Numbers that the search reports, by their place in `Found.numbers`.
 SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, REPORTED = range(7)
+STAGES = 5  # systems of `holdfast.mujoco._steady`
 
 
 class Sizes(NamedTuple):
@@ -78,7 +79,16 @@ class Play(NamedTuple):
     s: np.ndarray  # (nefc,) force
     c: np.ndarray  # (nefc,)
     miss: np.ndarray  # (nefc,)
-    envelope: np.ndarray  # (m,) integers: of the system's matrix
+
+
+class Kept(NamedTuple):
+    """What the systems keep for the next step."""
+
+    L: np.ndarray  # (STAGES, m, m) factors
+    envelope: np.ndarray  # (STAGES, m) integers
+    p: np.ndarray  # (STAGES, m)
+    s: np.ndarray  # (STAGES, nefc) by row of MuJoCo's list
+    valid: np.ndarray  # (STAGES,) 1 if that is so
 
 
 class Work(NamedTuple):
@@ -105,7 +115,9 @@ class Work(NamedTuple):
     long: np.ndarray
     E: np.ndarray
     pivots: np.ndarray
+    nothing: np.ndarray  # (m,) zeros
     play: Play
+    kept: Kept
 
 
 class Found(NamedTuple):
@@ -129,9 +141,10 @@ def room(sz: Sizes) -> tuple[int, int]:
     """Return the sizes of the arrays that `carve` divides: numbers and booleans."""
     m, n, nefc = sz.m, sz.n, sz.nefc
     solver = work_size(nefc, m, 0, m, 1, m, nefc, n + sz.nl)
-    floats = 6 * m * m + 21 * m + 2 * sz.ne + sz.nf + sz.nl + 24 * n + 6 * m * n
-    floats += 3 * nefc * m + 12 * nefc + m * (m + n) + 16 + REPORTED + solver
-    integers = 10 * n + 4 * m + 4 * nefc + sz.nl
+    floats = (6 + STAGES) * m * m + (20 + STAGES) * m + 2 * sz.ne + sz.nf + sz.nl
+    floats += 24 * n + 6 * m * n + 3 * nefc * m + (12 + STAGES) * nefc + m * (m + n)
+    floats += 16 + REPORTED + STAGES + solver
+    integers = 10 * n + (3 + STAGES) * m + 4 * nefc + sz.nl
     return floats + integers, 12 * n + sz.nl + 2 * nefc
 
 
@@ -142,10 +155,10 @@ def carve(
     """Return arrays of these sizes, views into work (also as the integers words) and flags."""
     m, n, nefc, ne, nf, nl = sz
     p = 0
-    square = work[p : p + 6 * m * m].reshape(6, m, m)
-    p += 6 * m * m
-    vectors = work[p : p + 17 * m].reshape(17, m)
-    p += 17 * m
+    square = work[p : p + (6 + STAGES) * m * m].reshape(6 + STAGES, m, m)
+    p += (6 + STAGES) * m * m
+    vectors = work[p : p + (18 + STAGES) * m].reshape(18 + STAGES, m)
+    p += (18 + STAGES) * m
     joints = work[p : p + 2 * ne].reshape(2, ne)
     p += 2 * ne
     loss = work[p : p + nf]
@@ -166,12 +179,12 @@ def carve(
     p += 2 * nefc * m
     white = work[p : p + (nefc + n + m) * m].reshape(nefc + n + m, m)
     p += (nefc + n + m) * m
-    by_row = work[p : p + 9 * nefc].reshape(9, nefc)
-    p += 9 * nefc
+    by_row = work[p : p + (9 + STAGES) * nefc].reshape(9 + STAGES, nefc)
+    p += (9 + STAGES) * nefc
     out = work[p : p + 3 * nefc + 2 * m + 16]
     p += 3 * nefc + 2 * m + 16
-    numbers = work[p : p + REPORTED]
-    p += REPORTED
+    numbers, valid = work[p : p + REPORTED], work[p + REPORTED : p + REPORTED + STAGES]
+    p += REPORTED + STAGES
     size = work_size(nefc, m, 0, m, 1, m, nefc, n + nl)
     solver, solver_integers = work[p : p + size], words[p : p + size]
     p += size
@@ -181,8 +194,8 @@ def carve(
     p += n
     warm = words[p : p + 2 * n + nl]
     p += 2 * n + nl
-    by_coordinate = words[p : p + 4 * m].reshape(4, m)
-    p += 4 * m
+    by_coordinate = words[p : p + (3 + STAGES) * m].reshape(3 + STAGES, m)
+    p += (3 + STAGES) * m
     at = words[p : p + 4 * nefc].reshape(4, nefc)
     masks = flags[: 12 * n].reshape(12, n)
     p = 12 * n
@@ -193,14 +206,13 @@ def carve(
         square[:1], vectors[0], vectors[1], rows[0], joints[0], joints[1], loss, limit_gap, listed,
         listed[1], listed[2], each[:2], each[0], each[1], place, masks[11],
     )  # fmt: skip
-    play = Play(
-        at[1], at[2], by_row[4], at[3], by_row[5], by_row[6], by_row[7], by_row[8],
-        by_coordinate[3],
-    )  # fmt: skip
+    play = Play(at[1], at[2], by_row[4], at[3], by_row[5], by_row[6], by_row[7], by_row[8])
+    kept = Kept(square[6:], by_coordinate[3:], vectors[18:], by_row[9:], valid)
     wk = Work(
         square[1:2], by_coordinate[0], vectors[4:12], rows[1], by_row[:3].reshape(3 * nefc), at[0],
         words[:0].reshape(0, 0), warm, solver, solver_integers, out, white, which, each[2:7],
-        masks[:7], square[2:6], vectors[12:17], columns, long, E, by_coordinate[1:3], play,
+        masks[:7], square[2:6], vectors[12:17], columns, long, E, by_coordinate[1:3], vectors[17],
+        play, kept,
     )  # fmt: skip
     found = Found(
         vectors[2], vectors[3], by_row[3], masks[7], masks[8], masks[9], masks[10], limits, loaded,

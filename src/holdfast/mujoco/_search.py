@@ -267,7 +267,7 @@ def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
     if not prepare(sc, nr, wk, out):
         return NOT_SOLVED
     free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held
-    if not free and stay(sc, nr, ne, wk, out):
+    if stay(sc, nr, ne, free, wk, out):
         if not list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
             return FOUND
         hold_new(sc, wk, out)
