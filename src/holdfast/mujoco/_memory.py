@@ -87,18 +87,15 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
 
         return array(whole, whole, whole), codegen
 
-    @intrinsic
-    def floats(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
+    def _floats(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
         """Return the array (rows, columns) of doubles at an address."""
         return _array(types.float64)
 
-    @intrinsic
-    def integers(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
+    def _integers(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
         """Return the array (rows, columns) of 32-bit integers at an address."""
         return _array(types.int32)
 
-    @intrinsic
-    def word(typingctx: Any, address: Any) -> Any:
+    def _word(typingctx: Any, address: Any) -> Any:
         """Return the 64-bit integer at an address."""
 
         def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
@@ -107,8 +104,7 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
 
         return types.int64(types.int64), codegen
 
-    @intrinsic
-    def copy(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
+    def _copy(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
         """Copy so many bytes from one address to another."""
 
         def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
@@ -119,11 +115,16 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
 
         return types.void(types.int64, types.int64, types.int64), codegen
 
+    floats: Any = intrinsic(_floats)
+    integers: Any = intrinsic(_integers)
+    word: Any = intrinsic(_word)
+    copy: Any = intrinsic(_copy)
+
 
 @kernel
 def count(places: np.ndarray, field: int) -> int:
     """Return the value of one of COUNTS."""
-    return np.int64(integers(places[field], 1, 1)[0, 0])
+    return np.int64(integers(places[field], 1, 1)[0, 0])  # pyright: ignore[reportReturnType]
 
 
 @entry

@@ -52,14 +52,15 @@ class Quick:
         self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
         self._settings[kernels.STICK] = laws.only == "stick"
         self._settings[kernels.HAND_OVER] = not shadow.sensors
-        self._arrays = (
+        arrays = (
             own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
             own.D_colind, shadow.geom_body, user.geom_margin,
         )  # fmt: skip
-        self._model = np.array([array.ctypes.data for array in self._arrays])
+        self._model = np.array([array.ctypes.data for array in arrays])  # keeps no model alive
         self._sizes = np.zeros(6, dtype=np.int64)
         self._sizes[0] = own.nv
         self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, own.nv))
+        self._now: tuple[Any, ...] = ()  # what settings and options say
         self._nowhere = np.zeros(1, dtype=np.int64)
         self._grow(0, 0)
 
@@ -91,18 +92,24 @@ class Quick:
         kind = quick_kind(shadow, data, self._state[0])
         if kind is None:
             return NOT_TRIED
-        settings[kernels.INERTIA] = kind
-        settings[kernels.LISTED] = shadow.pyramidal
-        settings[kernels.WANTED] = shadow.cone == _PYRAMIDAL
-        self._options[0] = shadow.h
+        now = (kind, shadow.pyramidal, shadow.cone == _PYRAMIDAL, shadow.h)
+        if now != self._now:
+            self._now = now
+            settings[kernels.INERTIA], settings[kernels.LISTED], settings[kernels.WANTED] = now[:3]
+            self._options[0] = shadow.h
         return self._call(self._memory.places(data))
 
-    def finish(self, data: Any, own: Any) -> None:
-        """Integrate with exactly the velocity that was solved for, after forces are published."""
-        places = self._memory.places(data)
-        if self.report[kernels.PUBLISHED] == 0.0 or not self._settings[kernels.HAND_OVER]:
+    def finish(self, data: Any, *, published: bool) -> None:
+        """Integrate with exactly the velocity that was solved for.
+
+        Args:
+            data: with the forces published.
+            published: whether that was done with the solve.
+        """
+        places, shadow = self._memory.places(data), self._shadow
+        if shadow.sensors or not published:
             kernels.hand_over(places, self._state)
-        mujoco.mj_Euler(own, data)
+        mujoco.mj_Euler(shadow.model, data)
         kernels.take_back(places, self._state)
 
     def __call__(self, rows: Rows, sticks: np.ndarray) -> Answer | None:
@@ -131,6 +138,7 @@ class Quick:
             (scene.gap, rows.gap), (scene.mu, rows.mu), (scene.sticks, sticks),
         ):  # fmt: skip
             ours[...] = theirs
+        self._now = ()
         self._settings[kernels.INERTIA] = GIVEN
         self._options[0] = rows.h
         return self.answer(rows) if self._call(self._nowhere) == FOUND else None

@@ -187,7 +187,7 @@ def move(
 
 
 @kernel
-def begin(sc: Scene, stage: int, start: np.ndarray, equal: int, warm: bool, wk: Work) -> None:
+def begin(stage: int, start: np.ndarray, equal: int, warm: bool, wk: Work) -> None:
     """Fill p and s with those of the last step, or with `start` and zeros."""
     p, play = wk.kept.p[stage], wk.play
     for k in range(equal):
@@ -222,11 +222,9 @@ def solve(
     rows, A, play, kept, u = sc.rows, sc.A[0], wk.play, wk.kept, wk.x[5]
     p, envelope, L = kept.p[stage], kept.envelope[stage], kept.L[stage : stage + 1]
     part = 1.0 if soft == 0.0 else 0.0
-    warm = kept.valid[stage] > 0.0
+    warm = factored = kept.valid[stage] > 0.0
     kept.valid[stage] = 0.0
-    begin(sc, stage, start, equal, warm, wk)
-    if not warm and not factorise(sc, stage, part + soft, count, wk):
-        return False
+    begin(stage, start, equal, warm, wk)
     last, left, solved = np.inf, np.inf, False
     for _ in range(MAX_STEPS):
         left, miss = residual(rows, A, wk.envelope, part, q, p, play, equal, count, u)
@@ -240,13 +238,16 @@ def solve(
         solved = left <= REFINED * size
         if solved:
             break
-        if not left <= (STALE * size if warm else SHRINKS * last):  # also if it is not a number
-            if not warm or not factorise(sc, stage, part + soft, count, wk):
+        if factored and not left <= (STALE * size if warm else SHRINKS * last):  # or not a number
+            if not warm:
                 break
-            warm = False
-            if not left <= size:  # nor is that a place to begin
-                begin(sc, stage, start, equal, warm, wk)
+            warm = factored = False
+            if not left <= size:  # nor is the last step a place to begin
+                begin(stage, start, equal, warm, wk)
                 continue
+        if not factored and not factorise(sc, stage, part + soft, count, wk):
+            break
+        factored = True
         last = left
         aim(rows, play, equal, u)
         solve_lower(L, envelope, u)
@@ -415,17 +416,16 @@ def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> b
         out.impulse[r] = 0.0
         out.loaded[r] = False
     measure_rows(sc.rows, sc.A[0], wk.x[6], wk.play)
-    if free:
-        if not find_velocity(sc, nr, ne, FREE_VELOCITY, wk.masks[2], wk, out):
+    size = 0.0
+    for held_now in range(0 if free else 1, 2):
+        held = wk.masks[2] if held_now == 0 else out.held
+        stage = FREE_VELOCITY if held_now == 0 else VELOCITY
+        if not find_velocity(sc, nr, ne, stage, held, wk, out):
             return False
         size = find_effect(sc, ne, wk, out)
-        if not find_normals(sc, ne, FREE_NORMALS, wk.masks[2], size, wk, out):
+        stage = FREE_NORMALS if held_now == 0 else NORMALS
+        if not find_normals(sc, ne, stage, held, size, wk, out):
             return False
-    if not find_velocity(sc, nr, ne, VELOCITY, out.held, wk, out):
-        return False
-    size = find_effect(sc, ne, wk, out)
-    if not find_normals(sc, ne, NORMALS, out.held, size, wk, out):
-        return False
     for i in range(sc.gap.shape[0]):
         out.grips[i] = out.held[i] and wk.masks[1, i]
     if not find_tangents(sc, ne, size, wk, out) or not balanced(sc, wk, out):

@@ -97,7 +97,7 @@ class Stepper:
         self.shadow = Shadow(model)
         self._state_size = mujoco.mj_stateSize(model, _STATE)
         self.correct, self.warn = correct, warn
-        self._found: Answer | None = None  # in the last step; None also if nobody has asked yet
+        self._found: Answer | None = None  # in the last step, if somebody has asked
         self._stepped = False
         self.largest_penetration = 0.0
         self.corrected = 0.0
@@ -119,21 +119,27 @@ class Stepper:
     @property
     def _answer(self) -> Answer | None:
         """What the last step found."""
-        if self._found is None and self._stepped:
+        return self._ask() if self._stepped else None
+
+    def _ask(self) -> Answer:
+        """The same, copied from the arrays of the usual path when somebody asks."""
+        if self._found is None:
             self._found = self._quick.answer()
         return self._found
 
     @property
     def solution(self) -> ContactSolution | None:
-        """Of the last step; None before the first."""
+        """Of the last step; None before the first, and after one that failed."""
         return None if self._answer is None else self._answer.solution
 
     @property
     def count(self) -> int:
         """Number of contacts that mattered in the last step."""
-        if self._found is None and self._stepped:
+        if not self._stepped:
+            return 0
+        if self._found is None:
             return int(self._quick.report[COUNT])
-        return 0 if self._found is None else int(np.count_nonzero(self._found.contacts))
+        return int(np.count_nonzero(self._found.contacts))
 
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` steps.
@@ -159,22 +165,23 @@ class Stepper:
         shadow, quick = self.shadow, self._quick
         shadow.follow()
         forward(shadow, data)
+        self._found, self._stepped = None, False
         status = quick.step(data)
         if status == FOUND:
-            self._found, self._stepped = None, True
-            report = quick.report
-            if report[PUBLISHED] == 0.0:
-                answer = self._answer
+            self._stepped = True
+            report = quick.report.tolist()
+            if not report[PUBLISHED]:
+                answer = self._ask()
                 publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
             elif shadow.sensors:
                 mujoco.mj_sensorAcc(shadow.model, data)
             self._remember(report[WORST_SLIP], report[TIED] > 0.0, report[LACKS] > 0.0)
-            quick.finish(data, shadow.model)
+            quick.finish(data, published=report[PUBLISHED] > 0.0)
             self._correct(data, report[DEEPEST], report[LEFT])
             return
         rows = gather(shadow, data)
         answer = self._solve(rows) if status == NOT_TRIED else self._solve_long(rows)
-        self._found = answer
+        self._found, self._stepped = answer, True
         publish(shadow, data, rows, answer.velocity, answer.impulse)
         self._remember(answer.slip, answer.consistent, answer.excess)
         self._advance(data, answer)
@@ -230,10 +237,12 @@ class Stepper:
 
     def _remember(self, slip: float, consistent: bool, excess: bool) -> None:
         """Keep count; warn where friction is asked too much."""
-        self.inconsistent += not consistent
-        self.slipped = max(self.slipped, slip)
+        if not consistent:
+            self.inconsistent += 1
+        if slip > self.slipped:
+            self.slipped = slip
         if self.warn and excess:
-            self._warn(self._answer)
+            self._warn(self._ask())
 
     def _advance(self, data: Any, answer: Answer) -> None:
         """Integrate with exactly the velocity that was solved for; then correct the position."""
@@ -251,10 +260,11 @@ class Stepper:
 
     def _correct(self, data: Any, deepest: float, left: float) -> None:
         """Take out of the position what is left of penetration and drift."""
-        self.largest_penetration = max(self.largest_penetration, deepest)
+        if deepest > self.largest_penetration:
+            self.largest_penetration = deepest
         if not self.correct or left <= TOUCHING * self.shadow.size:
             return
-        answer = self._answer
+        answer = self._ask()
         dq = correction(answer.rows, answer.velocity, answer.grips)
         if dq is not None:
             qpos = np.array(data.qpos)
