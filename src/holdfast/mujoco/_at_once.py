@@ -131,6 +131,44 @@ def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> Non
     report_out[COUNT] = count
 
 
+@kernel
+def put_forces(
+    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
+    of_double: np.ndarray, of_integer: np.ndarray, h: float, sz: Sizes, sc: Scene, out: Found,
+    report_out: np.ndarray, state_out: np.ndarray,
+) -> None:  # fmt: skip
+    """Put motion and forces where MuJoCo keeps them, see `holdfast.mujoco._publish`."""
+    m = sz.m
+    qvel = mem.floats(mem.word(places[mem.QVEL]), 1, m)[0]
+    qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
+    warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
+    force = mem.floats(mem.word(places[mem.CONSTRAINT]), 1, m)[0]
+    show_motion(sc.rows, sc.v, out.motion, out.impulse, qacc, warmstart, force, h)
+    for j in range(m):
+        state_out[0, j], state_out[1, j] = out.motion[j], qacc[j]
+    e = contact[mem.GEOM] // 4
+    left_out = mark_contacts(
+        of_integer[:, e : e + 2], of_double[:, contact[mem.DIST] // 8],
+        mem.floats(model[USER_MARGIN], 1, settings[NGEOM])[0], sc.listed[0], sc.first,
+        out.impulse, of_double[:, contact[mem.MARGIN] // 8],
+        of_integer[:, contact[mem.EXCLUDE] // 4],
+    )  # fmt: skip
+    as_wanted = left_out == 0 and settings[LISTED] == settings[WANTED] and sz.nl == 0
+    report_out[PUBLISHED] = 1.0 if as_wanted else 0.0
+    if not as_wanted:
+        return
+    forces = mem.floats(mem.word(places[mem.EFC_FORCE]), 1, mem.count(places, mem.NEFC))[0]
+    e = contact[mem.FRICTION] // 8
+    show_forces(
+        of_integer[:, contact[mem.ADDRESS] // 4], of_integer[:, contact[mem.DIM] // 4],
+        of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces, sz.ne + sz.nf, h,
+        settings[WANTED] == 1,
+    )  # fmt: skip
+    if settings[HAND_OVER] == 1:
+        for j in range(m):
+            qvel[j], qacc[j] = state_out[0, j], 0.0
+
+
 @entry
 def at_once(
     places: np.ndarray,
@@ -218,30 +256,8 @@ def at_once(
     if given:
         return status
 
-    # put the forces where MuJoCo keeps them
-    qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
-    warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
-    show_motion(sc.rows, sc.v, out.motion, out.impulse, qacc, warmstart,
-                mem.floats(mem.word(places[mem.CONSTRAINT]), 1, m)[0], nr.h)  # fmt: skip
-    qvel = mem.floats(mem.word(places[mem.QVEL]), 1, m)[0]
-    for j in range(m):
-        state[0, j], state[1, j] = out.motion[j], qacc[j]
-    left_out = mark_contacts(
-        geom, dist, mem.floats(model[USER_MARGIN], 1, settings[NGEOM])[0], sc.listed[0], sc.first,
-        out.impulse, of_double[:, contact[mem.MARGIN] // 8],
-        of_integer[:, contact[mem.EXCLUDE] // 4],
-    )  # fmt: skip
-    as_wanted = left_out == 0 and settings[LISTED] == settings[WANTED] and sz.nl == 0
-    report[PUBLISHED] = 1.0 if as_wanted else 0.0
-    if as_wanted:
-        forces = mem.floats(mem.word(places[mem.EFC_FORCE]), 1, mem.count(places, mem.NEFC))[0]
-        show_forces(
-            address, dims, friction, sc.listed[0], sc.first, out.impulse, forces, sz.ne + sz.nf,
-            nr.h, settings[WANTED] == 1,
-        )  # fmt: skip
-        if settings[HAND_OVER] == 1:
-            for j in range(m):
-                qvel[j], qacc[j] = state[0, j], 0.0
+    put_forces(places, contact, model, settings, of_double, of_integer, nr.h, sz, sc, out, report,
+               state)  # fmt: skip
     return FOUND
 
 

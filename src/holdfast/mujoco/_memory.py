@@ -134,20 +134,22 @@ def copy_segments(segments: np.ndarray) -> None:
         copy(segments[k, 0], segments[k, 1], segments[k, 2])
 
 
+_UNKNOWN = np.zeros(0, dtype=np.int64), np.array([0] * len(CONTACT_FIELDS) + [64])
+
+
 class Memory:
     """Addresses of the fields of mjData, and offsets of those of mjContact.
 
     Attributes:
-        known: whether they are; otherwise nothing else is there.
+        known: whether they are; otherwise there are no places.
         contact: offsets of CONTACT_FIELDS within the struct, then its size [bytes].
     """
 
     def __init__(self) -> None:
         offsets = _offsets()
         self.known = offsets is not None
-        if offsets is not None:
-            self._offsets, self.contact = offsets
-            self._places, self._address = self._offsets, 0
+        self._offsets, self.contact = offsets or _UNKNOWN
+        self._places, self._address = self._offsets, 0
 
     def places(self, data: Any) -> np.ndarray:
         """Address of each of COUNTS and ARRAYS."""

@@ -69,7 +69,7 @@ class Numbers(NamedTuple):
 
 
 class Play(NamedTuple):
-    """Rows in play in a system of `holdfast.mujoco._steady`; by row of MuJoCo's list, or of it."""
+    """Rows in play in a system of `holdfast.mujoco._systems`; by row of MuJoCo's list, or of it."""
 
     lo: np.ndarray  # (nefc,) integers, by row of the list: first entry that is not zero
     hi: np.ndarray  # and the end of these entries
