@@ -91,16 +91,16 @@ def test_interrupted_run_leaves_a_valid_file(
     box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, count = tmp_path / "run.npz", 0
-    publish = stepper_module.publish
+    forward = stepper_module.forward
 
     def interrupted(*arguments: object) -> None:
         nonlocal count
         count += 1
         if count == 20:  # in the middle of the 20th step
             raise KeyboardInterrupt
-        publish(*arguments)  # pyright: ignore[reportArgumentType]
+        forward(*arguments)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(stepper_module, "publish", interrupted)
+    monkeypatch.setattr(stepper_module, "forward", interrupted)
     assert Simulate(scene=box, duration=10.0, out=out, format="json").run() == 130
     check_partial(out, steps=19)
 

@@ -164,22 +164,25 @@ def test_contacts_out_of_reach_are_inactive_for_the_user() -> None:
 
 
 def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, data = load(FLOOR + BOX)
-    stepper = hf.Stepper(model)
-    stepper.step(data, 3)
-    before = state(model, data)
-    for error in (RuntimeError("broken"), KeyboardInterrupt()):
-        for stage in ("publish", "violations", "gather"):
+    usual = ("stepper.forward", "_at_once.at_once", "_at_once.take_back")
+    viscous = ("stepper.gather", "stepper.publish", "stepper.violations")
+    for contact, stages in ((hf.NoSlip(), usual), (hf.Viscous(1.0), viscous)):
+        model, data = load(FLOOR + BOX)
+        stepper = hf.Stepper(model, contact)
+        stepper.step(data, 3)
+        before = state(model, data)
+        for error in (RuntimeError("broken"), KeyboardInterrupt()):
+            for stage in stages:
 
-            def fail(*_: object, error: BaseException = error) -> None:
-                raise error
+                def fail(*_: object, error: BaseException = error) -> None:
+                    raise error
 
-            with monkeypatch.context() as patch:
-                patch.setattr(f"holdfast.mujoco.stepper.{stage}", fail)
-                with pytest.raises(type(error)):
-                    stepper.step(data)
-            assert np.array_equal(state(model, data), before)
-    stepper.step(data)  # goes on as if nothing had been
+                with monkeypatch.context() as patch:
+                    patch.setattr(f"holdfast.mujoco.{stage}", fail)
+                    with pytest.raises(type(error)):
+                        stepper.step(data)
+                assert np.array_equal(state(model, data), before)
+        stepper.step(data)  # goes on as if nothing had been
 
 
 @pytest.mark.parametrize("name", ["qpos", "qvel", "qfrc_applied"])

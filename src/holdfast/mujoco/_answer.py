@@ -8,13 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from holdfast import lcp
 from holdfast.models._grip import _let_go
 from holdfast.mujoco._publish import impulses
 from holdfast.mujoco._scene import (
     CONSISTENT,
     PIVOTS,
-    RANK_KEPT,
-    RANK_REJECTED,
     RANK_TOL,
     ROUNDS,
     Found,
@@ -24,7 +23,6 @@ from holdfast.mujoco.contacts import EXCEEDED
 from holdfast.solution import ContactSolution
 
 LOADED = 1e-9  # part of the largest normal impulse that counts as pressing
-AMBIGUOUS, NEAR_MISS = 1e3, 100.0  # as in `holdfast.lcp.Indices`
 
 
 @dataclass(eq=False)
@@ -108,18 +106,18 @@ def solution_of(rows: Rows, found: Found) -> ContactSolution:
     tangent = np.zeros((len(first), 2))
     tangent[slides, 0], tangent[slides, 1] = impulse[first[slides] + 1], impulse[first[slides] + 2]
     R_row, R_contact = rows.extra(first, dim)
-    joints = np.flatnonzero(found.loaded[rows.equality])
+    joints = np.arange(rows.equality.stop)
     both = np.column_stack([first + 1, first + 2])[held].ravel()
-    turning = R_row[held[R_contact]]
-    tangents = np.concatenate([both, turning])
-    equal = np.concatenate([joints, tangents[found.loaded[tangents]]])
+    equal = np.concatenate([joints, both, R_row[held[R_contact]]])
+    chosen = lcp.find_indices(rows.A, rows.efc_J[equal], rank_tol=float(numbers[RANK_TOL]))
+    equal = equal[chosen.J_rows]
     unilateral = np.concatenate([first, rows.limit[limits]])
     loaded = np.flatnonzero(found.loaded[unilateral])
+    both = np.concatenate([equal, unilateral[loaded]])
+    kept = lcp.find_indices(rows.A, rows.efc_J[both]).J_rows
+    loaded = loaded[kept[kept >= len(equal)] - len(equal)]
     dry = np.arange(rows.dry.start, rows.dry.stop)
     stuck = dry[np.abs(impulse[dry]) < rows.loss]
-    kept, rejected = float(numbers[RANK_KEPT]), float(numbers[RANK_REJECTED])
-    gap = np.inf if rejected == 0.0 else kept / rejected
-    tol = float(numbers[RANK_TOL])
     solution = ContactSolution(
         problem=problem,
         level="velocity",
@@ -135,10 +133,10 @@ def solution_of(rows: Rows, found: Found) -> ContactSolution:
         loaded=loaded,
         active=rows.efc_J[np.concatenate([equal, unilateral[loaded], stuck])],
         drag=np.zeros((problem.m, problem.m)),
-        bilateral_rows=joints,
+        bilateral_rows=equal[equal < rows.equality.stop],
         rank=len(equal),
-        rank_gap=gap,
-        rank_ambiguous=bool(gap < AMBIGUOUS or rejected * NEAR_MISS > tol),
+        rank_gap=chosen.gap,
+        rank_ambiguous=chosen.ambiguous,
         rounds=int(numbers[ROUNDS]),
     )
     if numbers[CONSISTENT] == 0.0:

@@ -35,6 +35,20 @@ _STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMS
 _EULER = int(mujoco.mjtIntegrator.mjINT_EULER)
 _IMPLICIT = int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
 _DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
+_IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+
+# How the usual step finds A: not at all, or M alone, with joint damping, with the derivative.
+GIVEN, PLAIN, DAMPED, IMPLICIT = range(4)
+
+
+def quick_kind(shadow: Shadow, data: Any, v_free_out: np.ndarray) -> int | None:
+    """PLAIN, DAMPED or IMPLICIT; None if A takes more. v_free_out is filled if IMPLICIT."""
+    if shadow.integrator == _EULER:
+        return PLAIN if shadow.user_flags & (_EULERDAMP | _DAMPER) else DAMPED
+    if shadow.integrator == _IMPLICITFAST:
+        v_free_out[:] = _implicit(shadow.model, data)
+        return IMPLICIT
+    return None
 
 
 def effective_inertia(shadow: Shadow, data: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -108,7 +122,6 @@ def _implicit(own: Any, data: Any) -> np.ndarray:
     before = np.empty(mujoco.mj_stateSize(own, _STATE))
     mujoco.mj_getState(own, data, before, _STATE)
     data.qfrc_constraint[:] = 0.0
-    data.qacc[:] = data.qacc_smooth
     mujoco.mj_implicit(own, data)
     v_free = data.qvel.copy()
     mujoco.mj_setState(own, data, before, _STATE)

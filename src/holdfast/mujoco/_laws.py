@@ -30,7 +30,12 @@ _KNOWN = "stick, frictionless or viscous <mu_v>"
 
 
 class Laws:
-    """Law of each pair of geoms, looked up once per pair."""
+    """Law of each pair of geoms, looked up once per pair.
+
+    Attributes:
+        uniform: whether all pairs have the same.
+        only: the kind of that one; None if there are several.
+    """
 
     def __init__(self, model: Any, laws: Mapping[Any, Law] | None, default: Law) -> None:
         self._body = np.array(model.geom_bodyid)
@@ -44,6 +49,7 @@ class Laws:
         self._rules.sort(key=lambda rule: -rule[0])
         self._cache: dict[tuple[int, int], Law] = {}
         self.uniform = not self._rules
+        self.only = default.kind if self.uniform else None
 
     def _add(self, model: Any, pair: Any, law: Any, *, from_python: bool) -> None:
         if not isinstance(pair, tuple) or len(pair) != 2:

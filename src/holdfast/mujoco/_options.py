@@ -9,21 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.mujoco._layout import structure
 from holdfast.mujoco._mj import mujoco
 
-_TYPES = {"mjtNum": ctypes.c_double, "int": ctypes.c_int}
+
+def option_segment(user: Any, own: Any) -> tuple[int, int, int] | None:
+    """Target, source and size [bytes] of the options of one model, to be copied to another.
+
+    None if their layout is not known; then `option_copier` does it.
+    """
+    layout = _layout()
+    if layout is None:
+        return None
+    return _start(layout, own), _start(layout, user), ctypes.sizeof(layout)
 
 
 def option_copier(user: Any, own: Any) -> Callable[[], None]:
-    """A function that copies all options of one model to another."""
-    layout = _layout()
-    if layout is not None:
-        target, source, size = _start(layout, own), _start(layout, user), ctypes.sizeof(layout)
-
-        def at_once() -> None:
-            ctypes.memmove(target, source, size)
-
-        return at_once
+    """A function that copies all options of one model to another, name by name."""
     names = [name for name in dir(user.opt) if not name.startswith("_")]
     arrays = [name for name in names if isinstance(getattr(user.opt, name), np.ndarray)]
     numbers = [name for name in names if isinstance(getattr(user.opt, name), (int, float))]
@@ -40,21 +42,8 @@ def option_copier(user: Any, own: Any) -> Callable[[], None]:
 @cache
 def _layout() -> Any:
     """The struct mjOption as MuJoCo describes it; None if it does not, or wrongly."""
-    try:
-        from mujoco.introspect.structs import STRUCTS
-
-        described: Any = STRUCTS["mjOption"].fields
-    except (ImportError, KeyError):
-        return None
-    fields = []
-    for field in described:
-        name, _, count = str(field.type).partition(" [")
-        if name not in _TYPES:
-            return None
-        kind: Any = _TYPES[name]
-        fields.append((field.name, kind * int(count[:-1]) if count else kind))
-    layout = type("Options", (ctypes.Structure,), {"_fields_": fields})
-    return layout if _is_true(layout) else None
+    layout = structure("mjOption")
+    return layout if layout is not None and _is_true(layout) else None
 
 
 def _start(layout: Any, model: Any) -> int:
@@ -67,7 +56,7 @@ def _is_true(layout: Any) -> bool:
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     options = layout.from_address(_start(layout, model))
     for value, (name, kind) in enumerate(layout._fields_, start=1):
-        if kind in _TYPES.values():
+        if kind in (ctypes.c_double, ctypes.c_int):
             setattr(model.opt, name, value)
             found = [getattr(options, name)]
         else:

@@ -20,13 +20,15 @@ def forward(shadow: Shadow, data: Any, *, control: bool = True) -> None:
         control: whether to call the user's control callback.
     """
     own = shadow.model
-    energy = shadow.enabled & _ENERGY
+    energy, sensors = shadow.enabled & _ENERGY, shadow.sensors
     shadow.collide(data, pyramidal=shadow.pyramids and shadow.cone == _PYRAMIDAL)
-    mujoco.mj_sensorPos(own, data)
+    if sensors:
+        mujoco.mj_sensorPos(own, data)
     if energy:
         mujoco.mj_energyPos(own, data)
     mujoco.mj_fwdVelocity(own, data)
-    mujoco.mj_sensorVel(own, data)
+    if sensors:
+        mujoco.mj_sensorVel(own, data)
     if energy:
         mujoco.mj_energyVel(own, data)
     if shadow.discrete:  # the metric's actuator terms are built by the whole stage only

@@ -1,4 +1,4 @@
-"""The usual path of a step: `find_motion` with the arrays that it needs."""
+"""The usual path of a step: `at_once` with the arrays that it needs."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp.factored import _work_size
 from holdfast.lcp.options import DEFAULT
 from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
+from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco._answer import Answer, solution_of
-from holdfast.mujoco._scene import (
-    CONSISTENT,
-    EXCESS,
-    REPORTED,
-    SLIP,
-    Found,
-    Numbers,
-    Scene,
-    Work,
-)
-from holdfast.mujoco._search import FOUND, find_motion
-from holdfast.mujoco.assemble import Rows
+from holdfast.mujoco._inertia import GIVEN, quick_kind
+from holdfast.mujoco._laws import Laws
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._scene import Found, Scene, Sizes, Work, carve, room
+from holdfast.mujoco._search import FOUND
+from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco.assemble import TOUCHING, Rows
 
-_NOTHING = np.empty(0, dtype=bool)
+NOT_TRIED = kernels.NARROW
+_PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+_carve: Any = getattr(carve, "py_func", carve)
+_room: Any = getattr(room, "py_func", room)
+OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
 
 
 class Quick:
@@ -32,42 +31,124 @@ class Quick:
 
     Attributes:
         applies: whether the contact model is one that the search knows.
+        report: numbers about the last step, see `holdfast.mujoco._at_once`.
     """
 
-    def __init__(self, contact: Any) -> None:
+    def __init__(self, contact: Any, shadow: Shadow, laws: Laws) -> None:
         known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
+        own, user = shadow.model, shadow.user
+        self._shadow, self._memory = shadow, shadow.memory
+        driven = own.nmocap > 0 and own.neq > 0
+        drags = laws.only not in ("stick", "frictionless")
+        self._direct = self.applies and self._memory.known and not (
+            shadow.adhesive or driven or drags
+        )  # fmt: skip
         options = getattr(contact, "options", None) or DEFAULT
-        self._arguments: Any = (*options.kernel_arguments, getattr(contact, "rank_tol", RANK_TOL))
-        self._size = (-1, -1, -1, -1)
-        self._work: Work | None = None
-        self._loaded = _NOTHING  # in the last step; only a hint in this one
+        tolerances = (*options.kernel_arguments, getattr(contact, "rank_tol", RANK_TOL))
+        self._options = np.array([0.0, TOUCHING * shadow.size, OPEN * shadow.size, *tolerances])
+        self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
+        self._settings[kernels.NGEOM] = own.ngeom
+        self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
+        self._settings[kernels.STICK] = laws.only == "stick"
+        self._settings[kernels.HAND_OVER] = not shadow.sensors
+        arrays = (
+            own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
+            own.D_colind, shadow.geom_body, user.geom_margin,
+        )  # fmt: skip
+        self._model = np.array([array.ctypes.data for array in arrays])  # keeps no model alive
+        self._sizes = np.zeros(6, dtype=np.int64)
+        self._sizes[0] = own.nv
+        self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, own.nv))
+        self._now: tuple[Any, ...] = ()  # what settings and options say
+        self._nowhere = np.zeros(1, dtype=np.int64)
+        self._grow(0, 0)
 
-    def __call__(self, rows: Rows, sticks: np.ndarray, opened: float) -> Answer | None:
+    def _grow(self, numbers: float, flags: float) -> None:
+        """Make work arrays of these sizes, with some reserve."""
+        self._work = np.zeros(int(1.5 * numbers) + 1)
+        self._words = self._work.view(np.int64)
+        self._flags = np.zeros(int(1.5 * flags) + 1, dtype=bool)
+
+    def _call(self, places: np.ndarray) -> int:
+        while True:
+            status = kernels.at_once(
+                places, self._memory.contact, self._model, self._settings, self._options,
+                self._work, self._words, self._flags, self._sizes, self.report, self._state,
+            )  # fmt: skip
+            if status != kernels.GROW:
+                return status
+            self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
+
+    def step(self, data: Any) -> int:
+        """Solve and publish from MuJoCo's own arrays, and hand the velocity over for `mj_Euler`.
+
+        Returns:
+            FOUND, or what is in doubt; NOT_TRIED if the rows have to be gathered first.
+        """
+        shadow, settings = self._shadow, self._settings
+        if not self._direct:
+            return NOT_TRIED
+        kind = quick_kind(shadow, data, self._state[0])
+        if kind is None:
+            return NOT_TRIED
+        now = (kind, shadow.pyramidal, shadow.cone == _PYRAMIDAL, shadow.h)
+        if now != self._now:
+            self._now = now
+            settings[kernels.INERTIA], settings[kernels.LISTED], settings[kernels.WANTED] = now[:3]
+            self._options[0] = shadow.h
+        return self._call(self._memory.places(data))
+
+    def finish(self, data: Any, *, published: bool) -> None:
+        """Integrate with exactly the velocity that was solved for.
+
+        Args:
+            data: with the forces published.
+            published: whether that was done with the solve.
+        """
+        places, shadow = self._memory.places(data), self._shadow
+        if shadow.sensors or not published:
+            kernels.hand_over(places, self._state)
+        mujoco.mj_Euler(shadow.model, data)
+        kernels.take_back(places, self._state)
+
+    def __call__(self, rows: Rows, sticks: np.ndarray) -> Answer | None:
         """The answer, or None where it is in doubt.
 
         Args:
             rows: of this step.
             sticks: (n,) contacts whose law is to stick; the others are frictionless.
-            opened: gaps beyond this are open [m].
         """
-        m, n, size = len(rows.v), len(rows.gap), len(rows.efc_J)
-        scene = Scene(
-            rows.A.reshape(1, m, m), rows.v, rows.f, rows.efc_J, rows.target, rows.loss,
-            rows.limit_gap, rows.first, rows.dim, rows.gap, rows.mu, sticks,
+        sizes = Sizes(
+            len(rows.v), len(rows.gap), len(rows.efc_J), len(rows.error), len(rows.loss),
+            len(rows.limit_gap),
         )  # fmt: skip
-        numbers = Numbers(rows.h, rows.touch, opened, *self._arguments)
-        masks = np.empty((4, n), dtype=bool)
-        found = Found(
-            np.empty(m), np.empty(m), np.empty(size), masks[0], masks[1], masks[2], masks[3],
-            np.empty(len(rows.limit_gap), dtype=bool), np.empty(size, dtype=bool),
-            np.empty(REPORTED),
-        )  # fmt: skip
-        expected = self._loaded if len(self._loaded) == size else _NOTHING
-        work = self._room(m, n, size, len(rows.limit_gap))
-        if find_motion(scene, numbers, expected, work, found) != FOUND:
-            return None
-        self._loaded = found.loaded
+        numbers, flags = _room(sizes)
+        if numbers > len(self._work) or flags > len(self._flags):
+            self._grow(numbers, flags)
+        if tuple(self._sizes) != sizes:
+            self._sizes[:] = sizes
+            self._flags[:] = False  # nothing is expected of these rows
+            self._carved()[1].kept.valid[:] = 0.0
+        scene = self._carved()[0]
+        for ours, theirs in (
+            (scene.A[0], rows.A), (scene.v, rows.v), (scene.f, rows.f), (scene.rows, rows.efc_J),
+            (scene.target, rows.target), (scene.error, rows.error), (scene.loss, rows.loss),
+            (scene.limit_gap, rows.limit_gap), (scene.first, rows.first), (scene.dim, rows.dim),
+            (scene.gap, rows.gap), (scene.mu, rows.mu), (scene.sticks, sticks),
+        ):  # fmt: skip
+            ours[...] = theirs
+        self._now = ()
+        self._settings[kernels.INERTIA] = GIVEN
+        self._options[0] = rows.h
+        return self.answer(rows) if self._call(self._nowhere) == FOUND else None
+
+    def answer(self, rows: Rows | None = None) -> Answer:
+        """What the last step found, copied."""
+        scene, _, found = self._carved()
+        found = Found(*map(np.copy, found))
+        rows = self._rows(scene) if rows is None else rows
+        report = self.report
         return Answer(
             rows=rows,
             velocity=found.motion,
@@ -75,43 +156,23 @@ class Quick:
             contacts=found.contacts,
             limits=found.limits,
             grips=found.grips,
-            slip=float(found.numbers[SLIP]),
-            excess=found.numbers[EXCESS] > 0.0,
-            consistent=found.numbers[CONSISTENT] > 0.0,
+            slip=float(report[kernels.WORST_SLIP]),
+            excess=report[kernels.LACKS] > 0.0,
+            consistent=report[kernels.TIED] > 0.0,
             make=lambda: solution_of(rows, found),
         )
 
-    def _room(self, m: int, n: int, size: int, limits: int) -> Work:
-        """Work arrays for n contacts, m coordinates and so many rows and limits."""
-        if self._work is None or self._size != (m, n, size, limits):
-            self._size = (m, n, size, limits)
-            self._work = make_room(m, n, size, limits)
-        return self._work
+    def _carved(self) -> tuple[Scene, Work, Found]:
+        return _carve(self._work, self._words, self._flags, Sizes(*self._sizes.tolist()))
 
-
-def make_room(m: int, n: int, size: int, limits: int) -> Work:
-    """Allocate work arrays, see `Work`."""
-    solver = np.empty(_work_size(size, m, 0, m, 1, m, size, n + limits))
-    return Work(
-        L=np.zeros((1, m, m)),
-        envelope=np.zeros(m, dtype=np.int64),
-        x=np.empty((8, m)),
-        values=np.empty((size, m)),
-        bounds=np.empty(3 * size),
-        at=np.empty(size, dtype=np.int64),
-        offsets=np.empty((0, 0), dtype=np.int64),
-        warm=np.empty(2 * n + limits, dtype=np.int64),
-        solver=solver,
-        solver_integers=solver.view(np.int64),
-        out=np.empty(3 * size + 2 * m + 16),
-        white=np.empty((size + n + m, m)),
-        which=np.empty((1, n), dtype=np.int64),
-        each=np.empty((5, n)),
-        masks=np.zeros((7, n), dtype=bool),
-        square=np.empty((4, m, m)),
-        vector=np.empty((5, m)),
-        columns=np.empty(4 * m * n),
-        long=np.empty(4 * n),
-        E=np.empty(2 * n * m),
-        pivots=np.empty((2, m), dtype=np.int64),
-    )
+    def _rows(self, scene: Scene) -> Rows:
+        """The scene as rows, copied."""
+        sc = Scene(*map(np.copy, scene))
+        _, _, _, ne, nf, nl = self._sizes.tolist()
+        return Rows(
+            A=sc.A[0], f=sc.f, v=sc.v, h=float(self._options[0]), efc_J=sc.rows,
+            equality=slice(0, ne), dry=slice(ne, ne + nf), limit=np.arange(ne + nf, ne + nf + nl),
+            contact=sc.listed[0], first=sc.first, dim=sc.dim, gap=sc.gap, limit_gap=sc.limit_gap,
+            error=sc.error, target=sc.target, loss=sc.loss, size=self._shadow.size, mu=sc.mu,
+            geoms=sc.listed[3:5].T, bodies=sc.listed[5:7].T, place=sc.place,
+        )  # fmt: skip

@@ -1,4 +1,11 @@
-"""What the search for a step's motion works on: rows, numbers, work arrays, and what it finds."""
+"""What the search for a step's motion works on: rows, numbers, work arrays, and what it finds.
+
+All of it lies in two arrays, one of numbers and one of booleans, that `carve` divides: a kernel
+takes two arrays faster than sixty.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
 
 from __future__ import annotations
 
@@ -6,8 +13,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from holdfast.lcp._kernel import kernel
+from holdfast.lcp._solve import work_size
+
 # Numbers that the search reports, by their place in `Found.numbers`.
-SLIP, EXCESS, PIVOTS, RANK_KEPT, RANK_REJECTED, RANK_TOL, ROUNDS, CONSISTENT, REPORTED = range(9)
+SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, REPORTED = range(7)
+STAGES = 5  # systems of `holdfast.mujoco._steady`
+
+
+class Sizes(NamedTuple):
+    """Sizes that fix all arrays."""
+
+    m: int  # coordinates
+    n: int  # contacts with rows
+    nefc: int  # rows: equalities, dry friction, limits, contacts
+    ne: int
+    nf: int
+    nl: int
 
 
 class Scene(NamedTuple):
@@ -18,12 +40,16 @@ class Scene(NamedTuple):
     f: np.ndarray
     rows: np.ndarray  # (nefc, m): equalities, dry friction, limits, contacts
     target: np.ndarray
+    error: np.ndarray
     loss: np.ndarray
     limit_gap: np.ndarray
+    listed: np.ndarray  # (7, n) integers, see `list_rows`; two of its rows are
     first: np.ndarray
     dim: np.ndarray
+    lengths: np.ndarray  # (2, n), see `list_rows`: it holds
     gap: np.ndarray
     mu: np.ndarray
+    place: np.ndarray  # (n, 12) position and frame
     sticks: np.ndarray
 
 
@@ -40,6 +66,29 @@ class Numbers(NamedTuple):
     certificate: float
     max_pivots: int
     rank_tol: float
+
+
+class Play(NamedTuple):
+    """Rows in play in a system of `holdfast.mujoco._systems`; by row of MuJoCo's list, or of it."""
+
+    lo: np.ndarray  # (nefc,) integers, by row of the list: first entry that is not zero
+    hi: np.ndarray  # and the end of these entries
+    length2: np.ndarray  # (nefc,) squared length
+    at: np.ndarray  # (nefc,) integers, by row of the system: which one it is
+    weight: np.ndarray  # (nefc,)
+    s: np.ndarray  # (nefc,) force
+    c: np.ndarray  # (nefc,)
+    miss: np.ndarray  # (nefc,)
+
+
+class Kept(NamedTuple):
+    """What the systems keep for the next step."""
+
+    L: np.ndarray  # (STAGES, m, m) factors
+    envelope: np.ndarray  # (STAGES, m) integers
+    p: np.ndarray  # (STAGES, m)
+    s: np.ndarray  # (STAGES, nefc) by row of MuJoCo's list
+    valid: np.ndarray  # (STAGES,) 1 if that is so
 
 
 class Work(NamedTuple):
@@ -66,6 +115,9 @@ class Work(NamedTuple):
     long: np.ndarray
     E: np.ndarray
     pivots: np.ndarray
+    nothing: np.ndarray  # (m,) zeros
+    play: Play
+    kept: Kept
 
 
 class Found(NamedTuple):
@@ -81,3 +133,89 @@ class Found(NamedTuple):
     limits: np.ndarray
     loaded: np.ndarray  # (nefc,) rows that hold with equality
     numbers: np.ndarray  # (REPORTED,)
+    expected: np.ndarray  # (nefc,) the same in the last step
+
+
+@kernel
+def room(sz: Sizes) -> tuple[int, int]:
+    """Return the sizes of the arrays that `carve` divides: numbers and booleans."""
+    m, n, nefc = sz.m, sz.n, sz.nefc
+    solver = work_size(nefc, m, 0, m, 1, m, nefc, n + sz.nl)
+    floats = (6 + STAGES) * m * m + (20 + STAGES) * m + 2 * sz.ne + sz.nf + sz.nl
+    floats += 24 * n + 6 * m * n + 3 * nefc * m + (12 + STAGES) * nefc + m * (m + n)
+    floats += 16 + REPORTED + STAGES + solver
+    integers = 10 * n + (3 + STAGES) * m + 4 * nefc + sz.nl
+    return floats + integers, 12 * n + sz.nl + 2 * nefc
+
+
+@kernel
+def carve(
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sz: Sizes
+) -> tuple[Scene, Work, Found]:
+    """Return arrays of these sizes, views into work (also as the integers words) and flags."""
+    m, n, nefc, ne, nf, nl = sz
+    p = 0
+    square = work[p : p + (6 + STAGES) * m * m].reshape(6 + STAGES, m, m)
+    p += (6 + STAGES) * m * m
+    vectors = work[p : p + (18 + STAGES) * m].reshape(18 + STAGES, m)
+    p += (18 + STAGES) * m
+    joints = work[p : p + 2 * ne].reshape(2, ne)
+    p += 2 * ne
+    loss = work[p : p + nf]
+    p += nf
+    limit_gap = work[p : p + nl]
+    p += nl
+    each = work[p : p + 7 * n].reshape(7, n)
+    p += 7 * n
+    place = work[p : p + 12 * n].reshape(n, 12)
+    p += 12 * n
+    long = work[p : p + 4 * n]
+    p += 4 * n
+    columns = work[p : p + 4 * m * n]
+    p += 4 * m * n
+    E = work[p : p + 2 * m * n]
+    p += 2 * m * n
+    rows = work[p : p + 2 * nefc * m].reshape(2, nefc, m)
+    p += 2 * nefc * m
+    white = work[p : p + (nefc + n + m) * m].reshape(nefc + n + m, m)
+    p += (nefc + n + m) * m
+    by_row = work[p : p + (9 + STAGES) * nefc].reshape(9 + STAGES, nefc)
+    p += (9 + STAGES) * nefc
+    out = work[p : p + 3 * nefc + 2 * m + 16]
+    p += 3 * nefc + 2 * m + 16
+    numbers, valid = work[p : p + REPORTED], work[p + REPORTED : p + REPORTED + STAGES]
+    p += REPORTED + STAGES
+    size = work_size(nefc, m, 0, m, 1, m, nefc, n + nl)
+    solver, solver_integers = work[p : p + size], words[p : p + size]
+    p += size
+    listed = words[p : p + 7 * n].reshape(7, n)
+    p += 7 * n
+    which = words[p : p + n].reshape(1, n)
+    p += n
+    warm = words[p : p + 2 * n + nl]
+    p += 2 * n + nl
+    by_coordinate = words[p : p + (3 + STAGES) * m].reshape(3 + STAGES, m)
+    p += (3 + STAGES) * m
+    at = words[p : p + 4 * nefc].reshape(4, nefc)
+    masks = flags[: 12 * n].reshape(12, n)
+    p = 12 * n
+    limits = flags[p : p + nl]
+    p += nl
+    loaded, expected = flags[p : p + nefc], flags[p + nefc : p + 2 * nefc]
+    scene = Scene(
+        square[:1], vectors[0], vectors[1], rows[0], joints[0], joints[1], loss, limit_gap, listed,
+        listed[1], listed[2], each[:2], each[0], each[1], place, masks[11],
+    )  # fmt: skip
+    play = Play(at[1], at[2], by_row[4], at[3], by_row[5], by_row[6], by_row[7], by_row[8])
+    kept = Kept(square[6:], by_coordinate[3:], vectors[18:], by_row[9:], valid)
+    wk = Work(
+        square[1:2], by_coordinate[0], vectors[4:12], rows[1], by_row[:3].reshape(3 * nefc), at[0],
+        words[:0].reshape(0, 0), warm, solver, solver_integers, out, white, which, each[2:7],
+        masks[:7], square[2:6], vectors[12:17], columns, long, E, by_coordinate[1:3], vectors[17],
+        play, kept,
+    )  # fmt: skip
+    found = Found(
+        vectors[2], vectors[3], by_row[3], masks[7], masks[8], masks[9], masks[10], limits, loaded,
+        numbers, expected,
+    )  # fmt: skip
+    return scene, wk, found

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import kernel
 from holdfast.lcp._solve import INFEASIBLE, SCALARS, SURVEY, UNCERTIFIED, advance, survey
 from holdfast.lcp.status import Status
 from holdfast.models._grip import SLIDING
@@ -28,14 +28,13 @@ from holdfast.mujoco._forces import (
     judge,
     measure,
     share,
+    size_of,
     tied_as_solved,
     whiten,
 )
 from holdfast.mujoco._scene import (
     CONSISTENT,
     PIVOTS,
-    RANK_KEPT,
-    RANK_REJECTED,
     RANK_TOL,
     REPORTED,
     ROUNDS,
@@ -44,6 +43,7 @@ from holdfast.mujoco._scene import (
     Scene,
     Work,
 )
+from holdfast.mujoco._steady import stay
 
 # What `find_motion` returns: all is well, or what is in doubt.
 FOUND, NOT_SOLVED, NOT_BALANCED, NOT_SETTLED = 0, 1, 2, 3
@@ -115,11 +115,10 @@ def collect(sc: Scene, nr: Numbers, ne: int, nf: int, held: np.ndarray, wk: Work
 def list_expected(expected: np.ndarray, begin: int, end: int, wk: Work) -> int:
     """Fill wk.warm with those of the rows from begin to end that are expected to be loaded."""
     warm = 0
-    if expected.shape[0] > 0:
-        for r in range(begin, end):
-            if expected[wk.at[r]]:
-                wk.warm[warm] = r
-                warm += 1
+    for r in range(begin, end):
+        if expected[wk.at[r]]:
+            wk.warm[warm] = r
+            warm += 1
     return warm
 
 
@@ -142,7 +141,6 @@ def keep(sc: Scene, k: int, y: np.ndarray, wk: Work, out: Found) -> None:
     for l in range(int(scalars[5])):
         out.loaded[wk.at[int(y[2 * k + m + l])]] = True
     out.numbers[PIVOTS] += scalars[4]
-    out.numbers[RANK_KEPT], out.numbers[RANK_REJECTED] = scalars[7], scalars[8]
 
 
 @kernel
@@ -161,12 +159,14 @@ def sliding(sc: Scene, nr: Numbers, wk: Work, i: int, x: np.ndarray, scale: floa
 def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
     """Hold all contacts that want to stick; return whether some might leave if they were free."""
     doubt = ne > 0
+    scale = max(size_of(wk, sc.v), size_of(wk, out.v_free))
     for i in range(sc.gap.shape[0]):
         out.held[i] = out.contacts[i] and sc.sticks[i]
         wk.masks[6, i] = out.contacts[i]
-        if out.held[i]:
-            least = -max(sc.gap[i], 0.0) / nr.h
-            doubt = doubt or dot(sc.rows[sc.first[i]], out.v_free) > least
+        if out.held[i] and not doubt:
+            away = dot(sc.rows[sc.first[i]], out.v_free) + closing(sc, nr, i, out)
+            if away > 0.0:  # by more than rounding, and a detector's noise?
+                doubt = away > SLIDING * scale * whiten(sc, wk, sc.first[i], wk.x[6])
     return doubt
 
 
@@ -237,7 +237,7 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     m, ne, nf = sc.v.shape[0], sc.target.shape[0], sc.loss.shape[0]
     for k in range(REPORTED):
         out.numbers[k] = 0.0
-    out.numbers[RANK_KEPT], out.numbers[RANK_TOL] = np.inf, nr.rank_tol
+    out.numbers[RANK_TOL] = nr.rank_tol
     if cholesky(sc.A, wk.envelope, wk.L, nr.symmetry) != 0:
         return False
     for j in range(m):
@@ -256,13 +256,9 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     return True
 
 
-@entry
-def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Found) -> int:
+@kernel
+def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
     """Find the motion of a step and its forces; fill out.
-
-    Args:
-        expected: (nefc,) rows that were loaded in the last step, if its rows were the same; or
-            empty.
 
     Returns:
         FOUND, or what is in doubt.
@@ -271,13 +267,17 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
     if not prepare(sc, nr, wk, out):
         return NOT_SOLVED
     free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held
+    if stay(sc, nr, ne, free, wk, out):
+        if not list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
+            return FOUND
+        hold_new(sc, wk, out)
     rank_tol = nr.rank_tol
     for solves in range(MAX_SOLVES):
         # The solver is called in one place: whatever calls it is compiled as long as it is.
         g, k = collect(sc, nr, ne, nf, wk.masks[2] if free else out.held, wk, out)
         y = wk.out[: 2 * k + m + min(m, k) + SCALARS]
         if k > 0:
-            warm = wk.warm[: list_expected(expected, g, k - nf, wk)]
+            warm = wk.warm[: list_expected(out.expected, g, k - nf, wk)]
             values = wk.values.reshape(wk.values.size)[: k * m].reshape(k, m)
             b, lo = wk.bounds[:k], wk.bounds[nefc : nefc + k]
             hi = wk.bounds[2 * nefc : 2 * nefc + k]
@@ -319,6 +319,7 @@ def find_motion(sc: Scene, nr: Numbers, expected: np.ndarray, wk: Work, out: Fou
         elif list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
             hold_new(sc, wk, out)
         elif balanced(sc, wk, out):
+            out.numbers[RANK_TOL] = rank_tol
             conclude(sc, n, tied, wk, out)
             judge(sc, nr, out)
             return FOUND

@@ -9,14 +9,15 @@ simulation runs (masses, gains, gravity, the time step) are taken over at every 
 from __future__ import annotations
 
 import copy
-import ctypes
 from typing import Any
 
 import numpy as np
 
 from holdfast.lcp._kernel import entry
+from holdfast.mujoco import _memory as mem
+from holdfast.mujoco._memory import Memory, copy_segments
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._options import option_copier
+from holdfast.mujoco._options import option_copier, option_segment
 from holdfast.mujoco._support import refuse
 
 # How far beyond its present speed a geom may get in one step before a contact is listed too late.
@@ -56,16 +57,19 @@ class Shadow:
         pyramids: whether rows may be listed as edges of friction pyramids, as the user's model may
             want them; else they are listed again when the forces are known.
         pyramidal: whether rows are listed so.
+        sensors: whether there are any.
+        memory: where data keeps its arrays.
     """
 
     def __init__(self, model: Any) -> None:
         refuse(model)
         self.user = model
         self.model = copy.copy(model)
-        self._segments = _segments(model, self.model)
+        segments, options = _segments(model, self.model), option_segment(model, self.model)
+        self._segments = np.array(segments if options is None else [*segments, options])
         body = mujoco.mjtTrn.mjTRN_BODY
         self.adhesive = bool(np.any(model.geom_adhesion) or np.any(model.actuator_trntype == body))
-        self._copy_options = option_copier(model, self.model)
+        self._copy_options = option_copier(model, self.model) if options is None else None
         self.geom_body = np.array(model.geom_bodyid)
         self._root = np.array(model.body_rootid)[self.geom_body]
         self._moving = np.flatnonzero(model.body_weldid[self.geom_body] > 0)
@@ -74,6 +78,10 @@ class Shadow:
         self._opt = own.opt
         self._margins = (own.pair_geom1, own.pair_geom2, own.geom_margin, own.geom_gap,
                          own.body_margin, own.pair_margin, own.pair_gap)  # fmt: skip
+        self.memory, self.sensors = Memory(), own.nsensor > 0
+        written = (own.opt.gravity, *self._margins)
+        self._addresses = np.array([array.ctypes.data for array in written])
+        self._counts = np.array([own.nbody, own.ngeom, own.npair])
         self._limit_margins = [a for a in (own.jnt_margin, own.tendon_margin) if a.size]
         self.size = float(own.stat.meansize)
         self.h, self.integrator, self.user_flags, self.enabled, self.cone = 0.0, 0, 0, 0, 0
@@ -86,9 +94,9 @@ class Shadow:
         Sets `h`, the step length [s], `integrator`, `user_flags`, what the user disabled,
         `enabled`, and `cone`, the user's.
         """
-        for target, source, size in self._segments:
-            ctypes.memmove(target, source, size)
-        self._copy_options()
+        copy_segments(self._segments)
+        if self._copy_options is not None:
+            self._copy_options()
         own = self._opt
         self.user_flags = own.disableflags
         own.disableflags = self.user_flags | _DISABLED
@@ -148,10 +156,16 @@ class Shadow:
         """Set margins that reach as far as bodies can move in this step; `follow` resets them."""
         own = self.model
         mujoco.mj_comVel(own, data)
-        self._opt.o_margin = set_margins(
-            data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
-            self._root, self._moving, self._small, *self._margins, self.h,
-        )  # fmt: skip
+        if self.memory.known:
+            self._opt.o_margin = set_margins_at(
+                self.memory.places(data), self._addresses, self._counts, self.geom_body,
+                self._root, self._moving, self._small, self.h,
+            )  # fmt: skip
+        else:
+            self._opt.o_margin = set_margins(
+                data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
+                self._root, self._moving, self._small, *self._margins, self.h,
+            )  # fmt: skip
         for margin in self._limit_margins:
             margin[:] = LIMIT_REACH
 
@@ -205,6 +219,37 @@ def set_margins(
     for k in range(pair_geom1.shape[0]):
         pair_margin_out[k] = geom_margin_out[pair_geom1[k]] + geom_margin_out[pair_geom2[k]]
     return 2.0 * largest
+
+
+@entry
+def set_margins_at(
+    places: np.ndarray,
+    model: np.ndarray,
+    counts: np.ndarray,
+    geom_body: np.ndarray,
+    root: np.ndarray,
+    moving: np.ndarray,
+    radius: np.ndarray,
+    h: float,
+) -> float:
+    """Call `set_margins` with the arrays at these addresses, of mjData and of the model.
+
+    Args:
+        places: see `Memory`.
+        model: addresses of gravity and of what `set_margins` takes from pair_geom1 on.
+        counts: of bodies, geoms and pairs.
+    """
+    bodies, geoms, pairs = counts[0], counts[1], counts[2]
+    return set_margins(
+        mem.floats(mem.word(places[mem.CVEL]), bodies, 6),
+        mem.floats(mem.word(places[mem.GEOM_XPOS]), geoms, 3),
+        mem.floats(mem.word(places[mem.SUBTREE_COM]), bodies, 3),
+        mem.floats(model[0], 1, 3)[0], geom_body, root, moving, radius,
+        mem.integers(model[1], 1, pairs)[0], mem.integers(model[2], 1, pairs)[0],
+        mem.floats(model[3], 1, geoms)[0], mem.floats(model[4], 1, geoms)[0],
+        mem.floats(model[5], 1, bodies)[0], mem.floats(model[6], 1, pairs)[0],
+        mem.floats(model[7], 1, pairs)[0], h,
+    )  # fmt: skip
 
 
 def _segments(user: Any, own: Any) -> list[tuple[int, int, int]]:

@@ -53,6 +53,7 @@ class Rows:
         target: speed that each equality row shall have.
         loss: largest impulse of each row with dry friction.
         size: mean size of the model's bodies [m].
+        place: (n, 12) position and frame of each contact.
     """
 
     A: np.ndarray
@@ -75,6 +76,7 @@ class Rows:
     mu: np.ndarray
     geoms: np.ndarray
     bodies: np.ndarray
+    place: np.ndarray
 
     @property
     def touch(self) -> float:
@@ -188,6 +190,7 @@ def gather(shadow: Shadow, data: Any, smooth: tuple[np.ndarray, np.ndarray] | No
         mu=lengths[1, :n],
         geoms=numbers[3:5, :n].T,
         bodies=numbers[5:7, :n].T,
+        place=np.column_stack([data.contact.pos, data.contact.frame])[numbers[0, :n]],
     )
 
 

@@ -23,20 +23,21 @@ from holdfast.lcp._kernel import entry
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco._answer import Answer, from_solution
+from holdfast.mujoco._at_once import COUNT, DEEPEST, LACKS, LEFT, PUBLISHED, TIED, WORST_SLIP
 from holdfast.mujoco._correct import correction, violations
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
-from holdfast.mujoco._quick import Quick
+from holdfast.mujoco._quick import NOT_TRIED, OPEN, Quick
+from holdfast.mujoco._search import FOUND
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco.assemble import Rows, gather
+from holdfast.mujoco.assemble import TOUCHING, Rows, gather
 from holdfast.mujoco.contacts import EXCEEDED, Contacts
 from holdfast.solution import ContactSolution
 
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
 
 
 class Stepper:
@@ -90,8 +91,10 @@ class Stepper:
         if not isinstance(self.contact, ContactModel):
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         self.shadow = Shadow(model)
+        self._state_size = mujoco.mj_stateSize(model, _STATE)
         self.correct, self.warn = correct, warn
-        self._answer: Answer | None = None
+        self._found: Answer | None = None  # in the last step, if somebody has asked
+        self._stepped = False
         self.largest_penetration = 0.0
         self.corrected = 0.0
         self.inconsistent = 0
@@ -100,8 +103,7 @@ class Stepper:
         self._laws = Laws(model, laws, self._solver.law or stick())
         if self._solver.law is None and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
-        self._quick = Quick(self.contact)
-        self._places: tuple[np.ndarray, np.ndarray] = np.zeros((0, 3)), np.zeros((0, 9))
+        self._quick = Quick(self.contact, self.shadow, self._laws)
         self._warned: set[tuple[int, int]] = set()
         self._warm: tuple[bytes, np.ndarray] | None = None
 
@@ -111,14 +113,29 @@ class Stepper:
         return self.shadow.user
 
     @property
+    def _answer(self) -> Answer | None:
+        """What the last step found."""
+        return self._ask() if self._stepped else None
+
+    def _ask(self) -> Answer:
+        """The same, copied from the arrays of the usual path when somebody asks."""
+        if self._found is None:
+            self._found = self._quick.answer()
+        return self._found
+
+    @property
     def solution(self) -> ContactSolution | None:
-        """Of the last step; None before the first."""
+        """Of the last step; None before the first, and after one that failed."""
         return None if self._answer is None else self._answer.solution
 
     @property
     def count(self) -> int:
         """Number of contacts that mattered in the last step."""
-        return 0 if self._answer is None else int(np.count_nonzero(self._answer.contacts))
+        if not self._stepped:
+            return 0
+        if self._found is None:
+            return int(self._quick.report[COUNT])
+        return int(np.count_nonzero(self._found.contacts))
 
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` steps.
@@ -129,7 +146,7 @@ class Stepper:
             UnsupportedError: a state that cannot be stepped, as one with NaN.
         """
         model = self.shadow.model
-        before = np.empty(mujoco.mj_stateSize(model, _STATE))
+        before = np.empty(self._state_size)
         for _ in range(nstep):
             mujoco.mj_getState(model, data, before, _STATE)
             if not is_finite(before):
@@ -141,13 +158,28 @@ class Stepper:
                 raise
 
     def _step(self, data: Any) -> None:
-        shadow = self.shadow
+        shadow, quick = self.shadow, self._quick
         shadow.follow()
         forward(shadow, data)
+        self._found, self._stepped = None, False
+        status = quick.step(data)
+        if status == FOUND:
+            self._stepped = True
+            report = quick.report.tolist()
+            if not report[PUBLISHED]:
+                answer = self._ask()
+                publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
+            elif shadow.sensors:
+                mujoco.mj_sensorAcc(shadow.model, data)
+            self._remember(report[WORST_SLIP], report[TIED] > 0.0, report[LACKS] > 0.0)
+            quick.finish(data, published=report[PUBLISHED] > 0.0)
+            self._correct(data, report[DEEPEST], report[LEFT])
+            return
         rows = gather(shadow, data)
-        answer = self._solve(rows)
+        answer = self._solve(rows) if status == NOT_TRIED else self._solve_long(rows)
+        self._found, self._stepped = answer, True
         publish(shadow, data, rows, answer.velocity, answer.impulse)
-        self._remember(data, answer)
+        self._remember(answer.slip, answer.consistent, answer.excess)
         self._advance(data, answer)
 
     def _solve(self, rows: Rows) -> Answer:
@@ -155,7 +187,7 @@ class Stepper:
         if self._quick.applies:
             sticks = self._laws.sticking(rows.geoms, rows.dim)
             if sticks is not None:
-                answer = self._quick(rows, sticks, OPEN * rows.size)
+                answer = self._quick(rows, sticks)
                 if answer is not None:
                     return answer
         return self._solve_long(rows)
@@ -199,15 +231,14 @@ class Stepper:
             return None
         return self._warm[1]
 
-    def _remember(self, data: Any, answer: Answer) -> None:
-        """Keep what was found; warn where friction is asked too much."""
-        self._answer = answer
-        contact = data.contact
-        self._places = contact.pos.copy(), contact.frame.copy()
-        self.inconsistent += not answer.consistent
-        self.slipped = max(self.slipped, answer.slip)
-        if self.warn and answer.excess:
-            self._warn(answer)
+    def _remember(self, slip: float, consistent: bool, excess: bool) -> None:
+        """Keep count; warn where friction is asked too much."""
+        if not consistent:
+            self.inconsistent += 1
+        if slip > self.slipped:
+            self.slipped = slip
+        if self.warn and excess:
+            self._warn(self._ask())
 
     def _advance(self, data: Any, answer: Answer) -> None:
         """Integrate with exactly the velocity that was solved for; then correct the position."""
@@ -218,17 +249,22 @@ class Stepper:
         data.qacc[:] = acceleration
         data.qacc_warmstart[:] = acceleration
         rows = answer.rows
-        deepest, left = violations(
+        self._correct(data, *violations(
             rows.efc_J, rows.first, rows.gap, rows.limit_gap, rows.error, rows.target,
             answer.velocity, len(rows.loss), rows.h,
-        )  # fmt: skip
-        self.largest_penetration = max(self.largest_penetration, deepest)
-        if not self.correct or left <= rows.touch:
+        ))  # fmt: skip
+
+    def _correct(self, data: Any, deepest: float, left: float) -> None:
+        """Take out of the position what is left of penetration and drift."""
+        if deepest > self.largest_penetration:
+            self.largest_penetration = deepest
+        if not self.correct or left <= TOUCHING * self.shadow.size:
             return
-        dq = correction(rows, answer.velocity, answer.grips)
+        answer = self._ask()
+        dq = correction(answer.rows, answer.velocity, answer.grips)
         if dq is not None:
             qpos = np.array(data.qpos)
-            mujoco.mj_integratePos(own, qpos, dq, 1.0)
+            mujoco.mj_integratePos(self.shadow.model, qpos, dq, 1.0)
             data.qpos[:] = qpos
             self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
 
@@ -260,16 +296,15 @@ class Stepper:
         if self._answer is None:
             return Contacts.none()
         rows, chosen, solution = self._answer.rows, self._answer.contacts, self._answer.solution
-        model, listed = self.model, rows.contact[chosen]
-        point, frame = (each[listed] for each in self._places)
+        model, place = self.model, rows.place[chosen]
         geoms, bodies = rows.geoms[chosen].tolist(), rows.bodies[chosen].tolist()
-        frames = frame.reshape(-1, 3, 3)
+        frames = place[:, 3:].reshape(-1, 3, 3)
         normal, tangent = solution.normal / rows.h, solution.tangent / rows.h
         along = np.column_stack([normal, tangent])
         return Contacts(
             bodies=[(_name(model, "body", a), _name(model, "body", b)) for a, b in bodies],
             geoms=[(_name(model, "geom", a), _name(model, "geom", b)) for a, b in geoms],
-            point=point,
+            point=place[:, :3],
             normal=frames[:, 0],
             gap=rows.gap[chosen],
             normal_force=normal,

@@ -1,0 +1,283 @@
+"""A usual step in one call: rows taken over from MuJoCo, solved, and forces put back."""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast.lcp._kernel import entry, kernel
+from holdfast.mujoco import _memory as mem
+from holdfast.mujoco._correct import violations
+from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtract_derivative
+from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
+from holdfast.mujoco._scene import (
+    CONSISTENT,
+    EXCESS,
+    SLIP,
+    STAGES,
+    Found,
+    Numbers,
+    Scene,
+    Sizes,
+    carve,
+    room,
+)
+from holdfast.mujoco._search import FOUND, find_motion
+from holdfast.mujoco.assemble import list_rows
+
+# What `at_once` returns beside what `find_motion` does.
+GROW, NARROW = 10, 11
+
+# Settings, by their place in the array of them.
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, SETTINGS = range(8)
+
+# Arrays of the model, by their place in the array of addresses.
+(M_ROWNNZ, M_COLIND, DAMPING, DAMPING_POLY, D_ROWNNZ, D_COLIND, GEOM_BODY, USER_MARGIN,
+ MODEL) = range(9)  # fmt: skip
+
+# What is reported, by its place.
+DEEPEST, LEFT, WORST_SLIP, LACKS, TIED, PUBLISHED, NUMBERS, FLAGS, COUNT, REPORT = range(10)
+
+
+@kernel
+def fill_inertia(places: np.ndarray, model: np.ndarray, settings: np.ndarray, h: float,
+                 v_free: np.ndarray, M_work: np.ndarray, sc: Scene) -> None:  # fmt: skip
+    """Fill A, v and f of the smooth step, see `holdfast.mujoco._inertia`."""
+    m, kind = sc.v.shape[0], settings[INERTIA]
+    qvel, force = (
+        mem.floats(mem.word(places[mem.QVEL]), 1, m)[0],
+        mem.floats(mem.word(places[mem.SMOOTH]), 1, m)[0],
+    )
+    rownnz, A = mem.integers(model[M_ROWNNZ], 1, m)[0], sc.A[0]
+    entries = 0
+    for i in range(m):
+        sc.v[i], sc.f[i] = qvel[i], force[i]
+        entries += rownnz[i]
+        for j in range(m):
+            A[i, j] = 0.0
+    column = mem.integers(model[M_COLIND], 1, entries)[0]
+    M = mem.floats(mem.word(places[mem.M]), 1, entries)[0]
+    k = 0
+    for i in range(m):
+        for _ in range(rownnz[i]):
+            A[i, column[k]] = A[column[k], i] = M[k]
+            k += 1
+    if kind == DAMPED:
+        poly = settings[POLY]
+        damping = mem.floats(model[DAMPING], 1, m)[0]
+        add_damping(damping, mem.floats(model[DAMPING_POLY], m, poly), qvel, A, h)
+    elif kind == IMPLICIT:
+        rownnz = mem.integers(model[D_ROWNNZ], 1, m)[0]
+        entries = 0
+        for i in range(m):
+            entries += rownnz[i]
+            for j in range(m):
+                M_work[i, j] = A[i, j]
+        column = mem.integers(model[D_COLIND], 1, entries)[0]
+        derivative = mem.floats(mem.word(places[mem.DERIVATIVE]), 1, entries)[0]
+        subtract_derivative(M_work, derivative, rownnz, column, A, h)
+        for i in range(m):
+            sc.f[i] = 0.0
+            for j in range(m):
+                sc.f[i] += A[i, j] * ((v_free[j] - qvel[j]) / h)
+
+
+@kernel
+def count_rows(dims: np.ndarray, address: np.ndarray, start: int) -> tuple[int, int]:
+    """Return how many contacts have rows, and how many rows there are as axes of their frames."""
+    n, nefc = 0, start
+    for i in range(dims.shape[0]):
+        if address[i] >= 0:
+            n += 1
+            nefc += dims[i]
+    return n, nefc
+
+
+@kernel
+def fill_scene(
+    places: np.ndarray, of_double: np.ndarray, sz: Sizes, stick: bool, h: float, pos: int,
+    sc: Scene, out: Found,
+) -> None:  # fmt: skip
+    """Fill in what `list_rows` leaves of the scene."""
+    listed = mem.count(places, mem.NEFC)
+    position = mem.floats(mem.word(places[mem.EFC_POS]), 1, listed)[0]
+    loss = mem.floats(mem.word(places[mem.EFC_LOSS]), 1, listed)[0]
+    for i in range(sz.ne):
+        sc.error[i], sc.target[i] = position[i], 0.0
+    for i in range(sz.nf):
+        sc.loss[i] = h * loss[sz.ne + i]
+    for i in range(sz.nl):
+        sc.limit_gap[i] = position[sz.ne + sz.nf + i]
+    for c in range(sz.n):
+        sc.sticks[c] = stick and sc.dim[c] > 1
+        for e in range(12):  # position and frame stand side by side
+            sc.place[c, e] = of_double[sc.listed[0, c], pos + e]
+
+
+@kernel
+def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> None:
+    """Fill in what the stepper keeps."""
+    report_out[DEEPEST], report_out[LEFT] = violations(
+        sc.rows, sc.first, sc.gap, sc.limit_gap, sc.error, sc.target, out.motion,
+        sc.loss.shape[0], nr.h,
+    )  # fmt: skip
+    report_out[WORST_SLIP], report_out[LACKS] = out.numbers[SLIP], out.numbers[EXCESS]
+    report_out[TIED] = out.numbers[CONSISTENT]
+    count = 0
+    for i in range(out.contacts.shape[0]):
+        count += int(out.contacts[i])
+    report_out[COUNT] = count
+
+
+@kernel
+def put_forces(
+    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
+    of_double: np.ndarray, of_integer: np.ndarray, h: float, sz: Sizes, sc: Scene, out: Found,
+    report_out: np.ndarray, state_out: np.ndarray,
+) -> None:  # fmt: skip
+    """Put motion and forces where MuJoCo keeps them, see `holdfast.mujoco._publish`."""
+    m = sz.m
+    qvel = mem.floats(mem.word(places[mem.QVEL]), 1, m)[0]
+    qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
+    warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
+    force = mem.floats(mem.word(places[mem.CONSTRAINT]), 1, m)[0]
+    show_motion(sc.rows, sc.v, out.motion, out.impulse, qacc, warmstart, force, h)
+    for j in range(m):
+        state_out[0, j], state_out[1, j] = out.motion[j], qacc[j]
+    e = contact[mem.GEOM] // 4
+    left_out = mark_contacts(
+        of_integer[:, e : e + 2], of_double[:, contact[mem.DIST] // 8],
+        mem.floats(model[USER_MARGIN], 1, settings[NGEOM])[0], sc.listed[0], sc.first,
+        out.impulse, of_double[:, contact[mem.MARGIN] // 8],
+        of_integer[:, contact[mem.EXCLUDE] // 4],
+    )  # fmt: skip
+    as_wanted = left_out == 0 and settings[LISTED] == settings[WANTED] and sz.nl == 0
+    report_out[PUBLISHED] = 1.0 if as_wanted else 0.0
+    if not as_wanted:
+        return
+    forces = mem.floats(mem.word(places[mem.EFC_FORCE]), 1, mem.count(places, mem.NEFC))[0]
+    e = contact[mem.FRICTION] // 8
+    show_forces(
+        of_integer[:, contact[mem.ADDRESS] // 4], of_integer[:, contact[mem.DIM] // 4],
+        of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces, sz.ne + sz.nf, h,
+        settings[WANTED] == 1,
+    )  # fmt: skip
+    if settings[HAND_OVER] == 1:
+        for j in range(m):
+            qvel[j], qacc[j] = state_out[0, j], 0.0
+
+
+@entry
+def at_once(
+    places: np.ndarray,
+    contact: np.ndarray,
+    model: np.ndarray,
+    settings: np.ndarray,
+    options: np.ndarray,
+    work: np.ndarray,
+    words: np.ndarray,
+    flags: np.ndarray,
+    sizes: np.ndarray,
+    report: np.ndarray,
+    state: np.ndarray,
+) -> int:
+    """Take over the rows of MuJoCo's list, find the motion, put the forces into mjData.
+
+    Args:
+        places, contact: addresses and offsets, see `Memory`.
+        model: addresses of arrays of the model.
+        settings, options: integers; the fields of `Numbers`.
+        work, words, flags: see `carve`.
+        sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
+        report: filled.
+        state: (2, m) the free velocity with an implicit integrator; filled with velocity after
+            the step and acceleration.
+
+    Returns:
+        What `find_motion` does, or GROW if work and flags must have the sizes that are reported,
+        or NARROW if pyramids must be listed as axes.
+    """
+    m = sizes[0]
+    nr = Numbers(
+        options[0], options[1], options[2], options[3], options[4], options[5], options[6],
+        options[7], int(options[8]), options[9],
+    )  # fmt: skip
+    given = settings[INERTIA] == GIVEN
+    sz = Sizes(m, sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    ncon, width = np.int64(0), contact[mem.STRIDE] // 8
+    base = ne = nf = nl = np.int64(0)
+    if not given:
+        ncon, base = mem.count(places, mem.NCON), mem.word(places[mem.CONTACT])
+        ne, nf = mem.count(places, mem.NE), mem.count(places, mem.NF)
+        nl = mem.count(places, mem.NL)
+    of_double = mem.floats(base, ncon, width)
+    of_integer = mem.integers(base, ncon, 2 * width)
+    address, dims = of_integer[:, contact[mem.ADDRESS] // 4], of_integer[:, contact[mem.DIM] // 4]
+    if not given:
+        n, nefc = count_rows(dims, address, ne + nf + nl)
+        sz = Sizes(m, n, nefc, ne, nf, nl)
+    report[NUMBERS], report[FLAGS] = room(sz)
+    if report[NUMBERS] > work.shape[0] or report[FLAGS] > flags.shape[0]:
+        return GROW
+    sc, wk, out = carve(work, words, flags, sz)
+    same = True
+    for k in range(6):
+        same = same and sizes[k] == sz[k]
+        sizes[k] = sz[k]
+    for r in range(sz.nefc):
+        out.expected[r] = same and out.loaded[r]
+    for j in range(m):
+        wk.nothing[j] = 0.0
+    for k in range(0 if same else STAGES):
+        wk.kept.valid[k] = 0.0
+    dist = of_double[:, contact[mem.DIST] // 8]
+    e = contact[mem.FRICTION] // 8
+    friction = of_double[:, e : e + 5]
+    e = contact[mem.GEOM] // 4
+    geom = of_integer[:, e : e + 2]
+    if not given:
+        fill_inertia(places, model, settings, nr.h, state[0], wk.square[0], sc)
+        listed = mem.floats(mem.word(places[mem.EFC_J]), mem.count(places, mem.NEFC), m)
+        body = mem.integers(model[GEOM_BODY], 1, settings[NGEOM])[0]
+        n, nefc = list_rows(
+            listed, address, dims, friction, dist, geom, body, sc.rows, sc.listed, sc.lengths,
+            ne + nf + nl, settings[LISTED] == 1,
+        )  # fmt: skip
+        if n < 0:
+            return NARROW
+        fill_scene(places, of_double, sz, settings[STICK] == 1, nr.h, contact[mem.POS] // 8, sc,
+                   out)  # fmt: skip
+    status = find_motion(sc, nr, wk, out)
+    if status != FOUND:
+        return status
+    report_on(sc, nr, out, report)
+    if given:
+        return status
+
+    put_forces(places, contact, model, settings, of_double, of_integer, nr.h, sz, sc, out, report,
+               state)  # fmt: skip
+    return FOUND
+
+
+@entry
+def hand_over(places: np.ndarray, state: np.ndarray) -> None:
+    """Put the velocity after the step into mjData, where `mj_Euler` integrates it as it is."""
+    m = state.shape[1]
+    qvel, qacc = (
+        mem.floats(mem.word(places[mem.QVEL]), 1, m)[0],
+        mem.floats(mem.word(places[mem.QACC]), 1, m)[0],
+    )
+    for j in range(m):
+        qvel[j], qacc[j] = state[0, j], 0.0
+
+
+@entry
+def take_back(places: np.ndarray, state: np.ndarray) -> None:
+    """Put the acceleration back into mjData after `mj_Euler`."""
+    m = state.shape[1]
+    qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
+    warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
+    for j in range(m):
+        qacc[j] = warmstart[j] = state[1, j]

@@ -1,0 +1,184 @@
+"""Where MuJoCo keeps what a step reads and writes: addresses, and arrays at them.
+
+An attribute of `mujoco.MjData` makes an array at each access, and handing an array to a compiled
+kernel costs as much again; with thirty of them a small step would spend more time on arrays than
+on contact. So the kernels of the usual step get addresses of fields in the struct mjData, and find
+the arrays themselves. Where a field stands, MuJoCo's own description of the struct says; it is
+believed only if it agrees with the attributes. Otherwise steps take the way through attributes.
+"""
+
+# pyright: reportAttributeAccessIssue=false, reportRedeclaration=false, reportCallIssue=false
+# (Numba's configuration and intrinsics have no types.)
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import config, types
+from numba.core.cgutils import raw_memcpy
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
+
+from holdfast.lcp._kernel import entry, kernel
+from holdfast.mujoco._layout import structure
+from holdfast.mujoco._mj import mujoco
+
+# Fields of mjData, by their place among the addresses that kernels get: counts, then arrays.
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc")
+ARRAYS = (
+    "qvel", "qacc", "qacc_warmstart", "qfrc_smooth", "qfrc_constraint", "M", "qDeriv", "cvel",
+    "geom_xpos", "subtree_com", "efc_J", "efc_pos", "efc_frictionloss", "efc_force", "contact",
+)  # fmt: skip
+NCON, NE, NF, NL, NEFC = range(len(COUNTS))
+(QVEL, QACC, WARMSTART, SMOOTH, CONSTRAINT, M, DERIVATIVE, CVEL, GEOM_XPOS, SUBTREE_COM, EFC_J,
+ EFC_POS, EFC_LOSS, EFC_FORCE, CONTACT) = range(len(COUNTS), len(COUNTS) + len(ARRAYS))  # fmt: skip
+
+# Fields of mjContact, by their place among the offsets that kernels get.
+CONTACT_FIELDS = (
+    "dist", "pos", "frame", "includemargin", "friction", "dim", "geom", "exclude", "efc_address",
+)  # fmt: skip
+DIST, POS, FRAME, MARGIN, FRICTION, DIM, GEOM, EXCLUDE, ADDRESS, STRIDE = range(10)
+
+_PROBE = """<mujoco><option jacobian="dense"/><worldbody><geom type="plane" size="1 1 1"/>
+  <body pos="0 0 .09"><freejoint/><geom size=".1"/><body pos="0 0 1">
+    <joint name="j" frictionloss="1" limited="true" range="1 2"/><geom size=".1"/></body></body>
+  </worldbody><equality><joint joint1="j"/></equality></mujoco>"""
+
+if config.DISABLE_JIT:
+
+    def _array(address: int, rows: int, columns: int, kind: Any) -> np.ndarray:
+        there = (kind * int(rows * columns)).from_address(int(address))
+        return np.ctypeslib.as_array(there).reshape(rows, columns)
+
+    def floats(address: int, rows: int, columns: int) -> np.ndarray:
+        """Return the array (rows, columns) of doubles at an address."""
+        return _array(address, rows, columns, ctypes.c_double)
+
+    def integers(address: int, rows: int, columns: int) -> np.ndarray:
+        """Return the array (rows, columns) of 32-bit integers at an address."""
+        return _array(address, rows, columns, ctypes.c_int32)
+
+    def word(address: int) -> int:
+        """Return the 64-bit integer at an address."""
+        return int(_array(address, 1, 1, ctypes.c_int64)[0, 0])
+
+    def copy(target: int, source: int, size: int) -> None:
+        """Copy so many bytes from one address to another."""
+        ctypes.memmove(int(target), int(source), int(size))
+
+else:  # as intrinsics, because a kernel without reference counting cannot return a new array
+
+    def _array(kind: Any) -> Any:
+        whole = types.int64
+        array = types.Array(kind, 2, "C")
+
+        def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            data = builder.inttoptr(args[0], context.get_data_type(kind).as_pointer())
+            size = context.get_constant(whole, kind.bitwidth // 8)
+            made = make_array(array)(context, builder)
+            populate_array(
+                made, data, shape=args[1:], strides=[builder.mul(args[2], size), size],
+                itemsize=size, meminfo=None,
+            )  # fmt: skip
+            return made._getvalue()
+
+        return array(whole, whole, whole), codegen
+
+    def _floats(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
+        """Return the array (rows, columns) of doubles at an address."""
+        return _array(types.float64)
+
+    def _integers(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
+        """Return the array (rows, columns) of 32-bit integers at an address."""
+        return _array(types.int32)
+
+    def _word(typingctx: Any, address: Any) -> Any:
+        """Return the 64-bit integer at an address."""
+
+        def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            pointer = context.get_data_type(types.int64).as_pointer()
+            return builder.load(builder.inttoptr(args[0], pointer))
+
+        return types.int64(types.int64), codegen
+
+    def _copy(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
+        """Copy so many bytes from one address to another."""
+
+        def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            pointer = context.get_data_type(types.uint8).as_pointer()
+            to, of = (builder.inttoptr(each, pointer) for each in args[:2])
+            raw_memcpy(builder, to, of, args[2], 1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), codegen
+
+    floats: Any = intrinsic(_floats)
+    integers: Any = intrinsic(_integers)
+    word: Any = intrinsic(_word)
+    copy: Any = intrinsic(_copy)
+
+
+@kernel
+def count(places: np.ndarray, field: int) -> int:
+    """Return the value of one of COUNTS."""
+    return np.int64(integers(places[field], 1, 1)[0, 0])  # pyright: ignore[reportReturnType]
+
+
+@entry
+def copy_segments(segments: np.ndarray) -> None:
+    """Copy stretches of memory, (k, 3): target, source, size [bytes]."""
+    for k in range(segments.shape[0]):
+        copy(segments[k, 0], segments[k, 1], segments[k, 2])
+
+
+_UNKNOWN = np.zeros(0, dtype=np.int64), np.array([0] * len(CONTACT_FIELDS) + [64])
+
+
+class Memory:
+    """Addresses of the fields of mjData, and offsets of those of mjContact.
+
+    Attributes:
+        known: whether they are; otherwise there are no places.
+        contact: offsets of CONTACT_FIELDS within the struct, then its size [bytes].
+    """
+
+    def __init__(self) -> None:
+        offsets = _offsets()
+        self.known = offsets is not None
+        self._offsets, self.contact = offsets or _UNKNOWN
+        self._places, self._address = self._offsets, 0
+
+    def places(self, data: Any) -> np.ndarray:
+        """Address of each of COUNTS and ARRAYS."""
+        address = data._address
+        if address != self._address:
+            self._places, self._address = self._offsets + address, address
+        return self._places
+
+
+@cache
+def _offsets() -> tuple[np.ndarray, np.ndarray] | None:
+    """Offsets in mjData and in mjContact, if what MuJoCo says of them is so."""
+    layout, of_contact = structure("mjData"), structure("mjContact")
+    model = mujoco.MjModel.from_xml_string(_PROBE)
+    data = mujoco.MjData(model)
+    if layout is None or of_contact is None or not hasattr(data, "_address"):
+        return None
+    mujoco.mj_forward(model, data)
+    found, contact = layout.from_address(data._address), data.contact
+    begin = contact.dist.ctypes.data - of_contact.dist.offset
+    true = [getattr(found, name) == getattr(data, name) > 0 for name in COUNTS]
+    true += [getattr(found, name) == getattr(data, name).ctypes.data for name in ARRAYS[:-1]]
+    true += [found.contact == begin, contact.dist.strides == (ctypes.sizeof(of_contact),)]
+    for name in CONTACT_FIELDS:
+        each: Any = getattr(contact, name)
+        true += [each.ctypes.data == begin + getattr(of_contact, name).offset]
+        true += [each.dtype == (np.int32 if name in CONTACT_FIELDS[DIM:] else np.float64)]
+    if not all(true):
+        return None
+    offsets = [getattr(layout, name).offset for name in COUNTS + ARRAYS]
+    within = [getattr(of_contact, name).offset for name in CONTACT_FIELDS]
+    return np.array(offsets), np.array([*within, ctypes.sizeof(of_contact)])

@@ -1,0 +1,132 @@
+"""The usual step: linear systems instead of a search, and MuJoCo's arrays by their address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import holdfast as hf
+from holdfast.mujoco import _memory, scenes
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._scene import PIVOTS
+
+TABLE = """<mujoco><option integrator="{integrator}"/><worldbody><geom type="plane" size="1 1 1"/>
+  <body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" condim="{condim}"/>
+    <body pos="0 0 .2"><joint damping=".1" axis="0 1 0" range="-1 1" frictionloss="{loss}"/>
+      <geom type="capsule" size=".02 .05"/></body></body>
+  </worldbody><sensor><touch site="s"/></sensor></mujoco>""".replace(
+    '<geom type="capsule"', '<site name="s"/><geom type="capsule"'
+)
+STANDING = {
+    "grasp": scenes.row_of_boxes(2),
+    "row": scenes.row_of_boxes(8, size=0.05, mass=0.1, squeeze=40.0),
+    "quadruped": scenes.quadruped(),
+    "torsion": TABLE.format(integrator="Euler", condim=4, loss=0),
+    "rolling": TABLE.format(integrator="implicitfast", condim=6, loss=0),
+    "frictionless": TABLE.format(integrator="Euler", condim=1, loss=0),
+    "brake": TABLE.format(integrator="implicitfast", condim=3, loss=1),
+    "weld": """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body name="a" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      <body name="b" pos=".3 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      </worldbody><equality><weld body1="a" body2="b"/></equality></mujoco>""",
+}
+
+
+def load(xml: str) -> tuple[Any, Any]:
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    return model, data
+
+
+@pytest.mark.parametrize("name", STANDING)
+def test_what_stands_is_not_searched_for(name: str) -> None:
+    """After the first steps no pivot is made, and every answer is certified and consistent."""
+    model, data = load(STANDING[name])
+    stepper = hf.Stepper(model, warn=False)
+    stepper.step(data, 5)
+    for _ in range(20):
+        stepper.step(data)
+        assert stepper._quick._carved()[2].numbers[PIVOTS] == 0
+        solution = stepper.solution
+        assert solution is not None and solution.is_exact() and solution.consistent
+        assert solution.momentum_residual() < 1e-12
+
+
+@pytest.mark.parametrize("name", STANDING)
+def test_addresses_make_no_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the layout of mjData is not known, the same comes out through attributes."""
+    ends = []
+    for known in (True, False):
+        with monkeypatch.context() as patch:
+            if not known:
+                patch.setattr(_memory, "_offsets", lambda: None)
+            model, data = load(STANDING[name])
+            stepper = hf.Stepper(model, warn=False)
+            stepper.step(data, 50)
+        force = np.zeros((data.ncon, 6))
+        for i in range(data.ncon):
+            mujoco.mj_contactForce(model, data, i, force[i])
+        ends.append((data.qpos, data.qvel, data.qfrc_constraint, force, data.sensordata))
+    for ours, theirs in zip(*ends, strict=True):
+        size = max(np.abs(theirs).max(initial=0.0), 1e-3)
+        assert np.abs(ours - theirs).max(initial=0.0) < 1e-9 * size
+
+
+def test_one_stepper_for_several_data() -> None:
+    """What is kept from the last step is a place to begin, and never part of the answer."""
+    model, first = load(scenes.quadruped())
+    second = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, second, 0)
+    second.qvel[0] = 0.1
+    both, alone = hf.Stepper(model, warn=False), []
+    for data in (first, second):
+        copy = mujoco.MjData(model)
+        mujoco.mj_copyData(copy, model, data)
+        hf.Stepper(model, warn=False).step(copy, 30)
+        alone.append(copy)
+    for _ in range(30):
+        both.step(first)
+        both.step(second)
+    for data, copy in zip((first, second), alone, strict=True):
+        assert np.abs(data.qpos - copy.qpos).max() < 1e-10
+        assert np.abs(data.qvel - copy.qvel).max() < 1e-9
+
+
+def test_a_solution_stays_what_it_was() -> None:
+    """Solutions are copies: later steps do not change them."""
+    model, data = load(scenes.row_of_boxes(2))
+    stepper = hf.Stepper(model, warn=False)
+    stepper.step(data)
+    solution, table = stepper.solution, stepper.contacts
+    assert solution is not None
+    normal, point = solution.normal.copy(), table.point.copy()
+    data.ctrl[:] *= 2.0
+    stepper.step(data, 3)
+    assert np.array_equal(solution.normal, normal) and np.array_equal(table.point, point)
+    assert stepper.solution is not None
+    assert stepper.solution.normal.sum() == pytest.approx(2 * normal.sum(), rel=1e-6)
+
+
+def test_many_contacts_come_and_go() -> None:
+    """Work arrays grow with the contacts, and shrinking leaves nothing behind."""
+    boxes = "".join(
+        f'<body pos="{0.3 * i} 0 {0.1 + 0.05 * i}"><freejoint/><geom type="box" size=".1 .1 .1"/>'
+        "</body>"
+        for i in range(4)
+    )
+    model, data = load(f"""<mujoco><worldbody><geom type="plane" size="3 3 1"/>{boxes}
+      </worldbody></mujoco>""")
+    stepper = hf.Stepper(model, warn=False)
+    counts = []
+    for _ in range(150):
+        stepper.step(data)
+        counts.append(stepper.count)
+    assert max(counts) == 16 and counts[-1] == 16 and min(counts) <= 8
+    assert data.qpos.reshape(4, 7)[:, 2] == pytest.approx(np.full(4, 0.1), abs=1e-9)
+    data.qpos.reshape(4, 7)[1:, 2] += 1.0
+    stepper.step(data)
+    assert stepper.count == 4
