@@ -25,7 +25,7 @@ def test_model_is_stepped_or_refused(path: Path) -> None:
     except UnsupportedError as error:
         assert error.argument
         return
-    rng = np.random.default_rng(0)
+    rng, fastest = np.random.default_rng(0), 1.0
     for _ in range(100):
         data.ctrl[:] = 0.1 * rng.normal(size=model.nu)
         stepper.step(data)
@@ -35,8 +35,9 @@ def test_model_is_stepped_or_refused(path: Path) -> None:
         assert solution.penetration_speed() < 1e-9
         assert (solution.normal >= 0.0).all()
         assert np.array_equal(solution.velocity, data.qvel)
+        fastest = max(fastest, float(np.abs(data.qvel).max(initial=0.0)))
     assert np.isfinite(data.qpos).all()
-    assert stepper.slipped < 1e-5
+    assert stepper.slipped < 2e-6 * fastest  # tangents as close as the rank tolerance are one
 
 
 def test_shipped_models_were_found() -> None:

@@ -165,7 +165,7 @@ def test_contacts_out_of_reach_are_inactive_for_the_user() -> None:
 
 def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = ("stepper.forward", "_at_once.at_once", "_at_once.take_back")
-    viscous = ("stepper.gather", "stepper.publish", "stepper.violations")
+    viscous = ("stepper.gather", "stepper.publish", "stepper.violated")
     for contact, stages in ((hf.NoSlip(), usual), (hf.Viscous(1.0), viscous)):
         model, data = load(FLOOR + BOX)
         stepper = hf.Stepper(model, contact)

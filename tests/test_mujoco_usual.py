@@ -50,7 +50,7 @@ def test_what_stands_is_not_searched_for(name: str) -> None:
     stepper.step(data, 5)
     for _ in range(20):
         stepper.step(data)
-        assert stepper._quick._carved()[2].numbers[PIVOTS] == 0
+        assert stepper._direct._carved()[2].numbers[PIVOTS] == 0
         solution = stepper.solution
         assert solution is not None and solution.is_exact() and solution.consistent
         assert solution.momentum_residual() < 1e-12

@@ -46,6 +46,13 @@ class _TimedStepper(Stepper):
         super().__init__(model, contact, warn=False)
         self._walk = walk
 
+    def _at_once(self, data: Any) -> bool:
+        begin = clock()
+        found = super()._at_once(data)
+        if found:
+            self._walk.solves.append(clock() - begin)
+        return found
+
     def _solve(self, rows: Rows) -> Answer:
         begin = clock()
         answer = super()._solve(rows)

@@ -20,6 +20,8 @@ EXACT = 1e-9  # relative error of the net effect
 PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
 RANK = 1e-14
 DEPENDENT = 1e-9  # what is left of rows outside the span of others that is rounding, relatively
+NOISE = 1e-6  # the same where a collision detector placed the points; used only if need be
+SHORTEST = 1e-12  # and then down to here
 MAX_STEPS = 30
 
 SHARED, UNTIED, FAILED = 0, 1, 2  # what the kernels return
@@ -110,7 +112,35 @@ def _least(
     mu_out: np.ndarray,
     f_out: np.ndarray,
 ) -> float:
-    """Fill f_out = W A mu_out with ``A' f = q`` at least cost; return how much of q is missed."""
+    """Fill f_out = W A mu_out with ``A' f = q`` at least cost; return how much of q is missed.
+
+    Directions that are there only because points are not placed exactly are used where q cannot
+    be made without them: their factors are as large as they are short.
+    """
+    missed = _least_beyond(
+        A, weight, q, columns_work, square_work, vector_work, which_work, mu_out, f_out, NOISE
+    )
+    if missed <= EXACT * norm(q):
+        return missed
+    return _least_beyond(
+        A, weight, q, columns_work, square_work, vector_work, which_work, mu_out, f_out, SHORTEST
+    )
+
+
+@kernel
+def _least_beyond(
+    A: np.ndarray,
+    weight: np.ndarray,
+    q: np.ndarray,
+    columns_work: np.ndarray,
+    square_work: np.ndarray,
+    vector_work: np.ndarray,
+    which_work: np.ndarray,
+    mu_out: np.ndarray,
+    f_out: np.ndarray,
+    dependent: float,
+) -> float:
+    """Do what `_least` says with columns that are longer than `dependent`, relatively."""
     n, m = A.shape
     C, Q, R, which = columns_work[0], columns_work[1], square_work[2], which_work
     rest, y = vector_work[0], vector_work[1]
@@ -122,7 +152,7 @@ def _least(
     longest = 0.0
     for j in range(m):
         longest = max(longest, norm(C[j]))
-    rank = _basis(C, DEPENDENT * longest, square_work[3], Q, R, which)
+    rank = _basis(C, dependent * longest, square_work[3], Q, R, which)
     for j in range(m):
         mu_out[j] = 0.0
         rest[j] = q[j]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,7 @@ class Answer:
         excess: whether a contact that sticks needs more friction than the model declares.
         consistent: see `ContactSolution.consistent`.
         make: makes the solution.
+        parts: coordinates, contacts and answer of each island, if there are several.
     """
 
     rows: Rows
@@ -51,6 +52,7 @@ class Answer:
     excess: bool
     consistent: bool
     make: Callable[[], ContactSolution]
+    parts: list[tuple[np.ndarray, np.ndarray, Answer]] = field(default_factory=list)
 
     @cached_property
     def solution(self) -> ContactSolution:

@@ -11,6 +11,7 @@ from holdfast.lcp._kernel import entry, kernel
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._correct import violations
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtract_derivative
+from holdfast.mujoco._landing import may_land
 from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
 from holdfast.mujoco._scene import (
     CONSISTENT,
@@ -28,10 +29,12 @@ from holdfast.mujoco._search import FOUND, find_motion
 from holdfast.mujoco.assemble import list_rows
 
 # What `at_once` returns beside what `find_motion` does.
-GROW, NARROW = 10, 11
+GROW, NARROW, LANDS, JAMS = 10, 11, 12, 13
 
 # Settings, by their place in the array of them.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, SETTINGS = range(8)
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, ONE_PIECE, SETTINGS = range(9)
+
+SIZE = 10  # place of the mean size of bodies among the options
 
 # Arrays of the model, by their place in the array of addresses.
 (M_ROWNNZ, M_COLIND, DAMPING, DAMPING_POLY, D_ROWNNZ, D_COLIND, GEOM_BODY, USER_MARGIN,
@@ -120,7 +123,7 @@ def fill_scene(
 def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> None:
     """Fill in what the stepper keeps."""
     report_out[DEEPEST], report_out[LEFT] = violations(
-        sc.rows, sc.first, sc.gap, sc.limit_gap, sc.error, sc.target, out.motion,
+        sc.rows, sc.first, sc.gap, sc.gap[:0], sc.limit_gap, sc.error, sc.target, out.motion,
         sc.loss.shape[0], nr.h,
     )  # fmt: skip
     report_out[WORST_SLIP], report_out[LACKS] = out.numbers[SLIP], out.numbers[EXCESS]
@@ -150,7 +153,7 @@ def put_forces(
     left_out = mark_contacts(
         of_integer[:, e : e + 2], of_double[:, contact[mem.DIST] // 8],
         mem.floats(model[USER_MARGIN], 1, settings[NGEOM])[0], sc.listed[0], sc.first,
-        out.impulse, of_double[:, contact[mem.MARGIN] // 8],
+        sc.dim, out.impulse, of_double[:, contact[mem.MARGIN] // 8],
         of_integer[:, contact[mem.EXCLUDE] // 4],
     )  # fmt: skip
     as_wanted = left_out == 0 and settings[LISTED] == settings[WANTED] and sz.nl == 0
@@ -188,7 +191,7 @@ def at_once(
     Args:
         places, contact: addresses and offsets, see `Memory`.
         model: addresses of arrays of the model.
-        settings, options: integers; the fields of `Numbers`.
+        settings, options: integers; the fields of `Numbers`, and the mean size of the bodies.
         work, words, flags: see `carve`.
         sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
         report: filled.
@@ -197,7 +200,8 @@ def at_once(
 
     Returns:
         What `find_motion` does, or GROW if work and flags must have the sizes that are reported,
-        or NARROW if pyramids must be listed as axes.
+        or NARROW if pyramids must be listed as axes. LANDS and JAMS: the motion found must be
+        looked at, for what it meets on its way, or for another one that does not jam.
     """
     m = sizes[0]
     nr = Numbers(
@@ -249,12 +253,16 @@ def at_once(
             return NARROW
         fill_scene(places, of_double, sz, settings[STICK] == 1, nr.h, contact[mem.POS] // 8, sc,
                    out)  # fmt: skip
-    status = find_motion(sc, nr, wk, out)
+    status = find_motion(sc, nr, wk, out, given or settings[ONE_PIECE] == 1)
     if status != FOUND:
         return status
     report_on(sc, nr, out, report)
     if given:
         return status
+    if may_land(out.motion, sc.v, nr.h, options[SIZE]):
+        return LANDS
+    if report[TIED] == 0.0:
+        return JAMS
 
     put_forces(places, contact, model, settings, of_double, of_integer, nr.h, sz, sc, out, report,
                state)  # fmt: skip

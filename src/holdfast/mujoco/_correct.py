@@ -8,6 +8,10 @@ to first order:
 
 Velocity is not touched, so no kinetic energy is added. Tangents are held where contacts are
 pressed: a held object does not creep by being corrected.
+
+Lifted out, a body gains potential energy. It gets no more than the step has taken out; where that
+is not enough it is lifted by a part, and the rest waits. Nobody pays where bodies sank in before
+the state was given to the stepper, nor for the drift of joints: these are corrected at once.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -15,14 +19,19 @@ pressed: a held object does not creep by being corrected.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
 from holdfast.lcp._kernel import entry
+from holdfast.mujoco._answer import Answer
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.assemble import Rows
 
 LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows are linear
+GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 
 
@@ -31,6 +40,7 @@ def violations(
     rows: np.ndarray,
     first: np.ndarray,
     gap: np.ndarray,
+    sunk: np.ndarray,
     limit_gap: np.ndarray,
     error: np.ndarray,
     target: np.ndarray,
@@ -38,7 +48,10 @@ def violations(
     dry: int,
     h: float,
 ) -> tuple[float, float]:
-    """Return the deepest penetration before the step, and the worst violation left after it."""
+    """Return the deepest penetration before the step, and the worst violation left after it.
+
+    An empty `sunk` stands for zeros.
+    """
     deepest = left = 0.0
     start = error.shape[0] + dry
     for i in range(gap.shape[0] + limit_gap.shape[0]):
@@ -48,47 +61,127 @@ def violations(
         after = 0.0
         for j in range(velocity.shape[0]):
             after += rows[row, j] * velocity[j]
-        left = max(left, -(before + h * after))
+        end = before + h * after
         if contact:
             deepest = max(deepest, -before)
+            end -= sunk[i] if sunk.shape[0] > 0 else 0.0
+        left = max(left, -end)
     for i in range(error.shape[0]):
         if target[i] == 0.0:  # a driven row is not drift
             left = max(left, abs(error[i]))
     return deepest, left
 
 
-def correction(rows: Rows, velocity: np.ndarray, pressed: np.ndarray) -> np.ndarray | None:
-    """Displacement (nv,) to add to the position, or None if there is nothing to correct.
+Wrong = list[tuple[Any, np.ndarray, Answer]]
+
+
+def violated(answer: Answer) -> tuple[float, Wrong]:
+    """Deepest penetration before a step, and what it leaves violated.
+
+    Returns:
+        The depth [m], and for each island that is to be corrected its coordinates, how far its
+        contacts end below what their rows say, and its answer.
+    """
+    deepest, wrong = 0.0, []
+    for dofs, contacts, part in answer.parts or [(slice(None), slice(None), answer)]:
+        rows, sunk = part.rows, answer.rows.sunk[contacts]
+        deep, left = violations(
+            rows.efc_J, rows.first, rows.gap, sunk, rows.limit_gap, rows.error, rows.target,
+            part.velocity, len(rows.loss), rows.h,
+        )  # fmt: skip
+        deepest = max(deepest, deep)
+        if left > rows.touch:
+            wrong.append((dofs, sunk, part))
+    return deepest, wrong
+
+
+class Given:
+    """Tells states that were given to the stepper from those that its last step left."""
+
+    def __init__(self) -> None:
+        self._left, self._corrections = np.zeros(0), 0
+
+    def leave(self, qpos: np.ndarray) -> None:
+        """Remember the position that a step leaves."""
+        self._left = np.array(qpos)
+
+    def is_new(self, qpos: np.ndarray) -> bool:
+        """Whether a position, or one not long before it, was given; called per correction."""
+        same = np.array_equal(qpos, self._left)
+        self._corrections = max(0, self._corrections - 1) if same else GIVEN
+        return self._corrections > 0
+
+
+def correction(answer: Answer, sunk: np.ndarray, pull: np.ndarray | None) -> np.ndarray:
+    """Displacement (nv,) to add to the position, as far as the step has paid for it.
 
     Args:
-        rows: of this step.
-        velocity: after the step.
-        pressed: (n,) contacts whose tangents are held.
+        answer: of the step.
+        sunk: (n,) how far below what its row says each contact ends [m].
+        pull: (nv,) force of the potential; None if what sank in came with the state: then nobody
+            can pay.
     """
-    contacts = rows.gap + rows.h * (rows.N @ velocity)
+    rows = answer.rows
+    dq = _displacement(rows, answer.velocity, answer.grips, sunk)
+    drifts = np.abs(_drift(rows)).max(initial=0.0) > rows.touch
+    cost = 0.0 if pull is None or drifts else -float(pull @ dq)
+    if cost <= 0.0:
+        return dq
+    return dq * min(1.0, dissipated(rows, answer.velocity, answer.impulse) / cost)
+
+
+def potential_force(own: Any, data: Any) -> np.ndarray:
+    """(nv,) generalised force of gravity and springs where the step began.
+
+    Recursive Newton-Euler without velocity leaves gravity alone; velocities are put back.
+    """
+    gravity, qvel, cvel = np.empty(own.nv), np.array(data.qvel), np.array(data.cvel)
+    data.qvel[:], data.cvel[:] = 0.0, 0.0
+    mujoco.mj_rne(own, data, 0, gravity)
+    data.qvel[:], data.cvel[:] = qvel, cvel
+    return data.qfrc_spring + data.qfrc_gravcomp - gravity
+
+
+def _drift(rows: Rows) -> np.ndarray:
+    """Violation of each equality row; a driven row is not drift."""
+    return np.where(rows.target == 0.0, rows.error, 0.0)
+
+
+def dissipated(rows: Rows, velocity: np.ndarray, impulse: np.ndarray) -> float:
+    """Energy that a step takes out [J]: ``1/2 |v+ - v|^2 - p v+``, see `docs/mujoco.rst`."""
+    change = velocity - rows.v
+    power = impulse @ (rows.efc_J @ velocity)
+    return max(0.0, 0.5 * float(change @ rows.A @ change) - float(power))
+
+
+def _displacement(
+    rows: Rows, velocity: np.ndarray, pressed: np.ndarray, sunk: np.ndarray
+) -> np.ndarray:
+    """Displacement that leaves nothing to correct; zero if there is nothing."""
+    contacts = rows.gap + rows.h * (rows.N @ velocity) - sunk
     limits = rows.limit_gap + rows.h * (rows.U @ velocity)
-    drift = np.where(rows.target == 0.0, rows.error, 0.0)  # a driven row is not drift
+    drift = _drift(rows)
     worst = max(
         (-contacts).max(initial=0.0), (-limits).max(initial=0.0), np.abs(drift).max(initial=0.0)
     )
     if worst <= rows.touch:
-        return None
+        return np.zeros(len(rows.v))
     gaps = np.concatenate([contacts, limits])
     near = gaps < LARGEST_STEP
     A = np.vstack([rows.N, rows.U])[near]
     J = rows.efc_J[rows.equality]
     largest = min(LARGEST_STEP, LEVER * worst / min(1.0, rows.size))
-    dq = None
+    dq = np.zeros(len(rows.v))
     for held in (pressed, np.zeros_like(pressed)):  # without the tangents if they are in the way
         try:
             dq = _project(rows, J, -drift, _tangents(rows, held), A, -gaps[near])
         except InfeasibleError:
             continue
         except SolveError:  # not certified: leave the position as it is, and report it
-            return None
-        if np.abs(dq).max() <= largest:
-            return dq
-    return None if dq is None else dq * (largest / np.abs(dq).max())
+            return np.zeros(len(rows.v))
+        if np.abs(dq).max(initial=0.0) <= largest:
+            break
+    return dq * min(1.0, largest / max(np.abs(dq).max(initial=0.0), largest))
 
 
 def _tangents(rows: Rows, held: np.ndarray) -> np.ndarray:

@@ -34,34 +34,17 @@ class Quick:
         report: numbers about the last step, see `holdfast.mujoco._at_once`.
     """
 
-    def __init__(self, contact: Any, shadow: Shadow, laws: Laws) -> None:
+    def __init__(self, contact: Any) -> None:
         known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
-        own, user = shadow.model, shadow.user
-        self._shadow, self._memory = shadow, shadow.memory
-        driven = own.nmocap > 0 and own.neq > 0
-        drags = laws.only not in ("stick", "frictionless")
-        self._direct = self.applies and self._memory.known and not (
-            shadow.adhesive or driven or drags
-        )  # fmt: skip
         options = getattr(contact, "options", None) or DEFAULT
         tolerances = (*options.kernel_arguments, getattr(contact, "rank_tol", RANK_TOL))
-        self._options = np.array([0.0, TOUCHING * shadow.size, OPEN * shadow.size, *tolerances])
+        self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
-        self._settings[kernels.NGEOM] = own.ngeom
-        self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
-        self._settings[kernels.STICK] = laws.only == "stick"
-        self._settings[kernels.HAND_OVER] = not shadow.sensors
-        arrays = (
-            own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
-            own.D_colind, shadow.geom_body, user.geom_margin,
-        )  # fmt: skip
-        self._model = np.array([array.ctypes.data for array in arrays])  # keeps no model alive
+        self._settings[kernels.INERTIA] = GIVEN
+        self._contact = self._model = self._nowhere = np.zeros(kernels.MODEL, dtype=np.int64)
         self._sizes = np.zeros(6, dtype=np.int64)
-        self._sizes[0] = own.nv
-        self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, own.nv))
-        self._now: tuple[Any, ...] = ()  # what settings and options say
-        self._nowhere = np.zeros(1, dtype=np.int64)
+        self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, 0))
         self._grow(0, 0)
 
     def _grow(self, numbers: float, flags: float) -> None:
@@ -73,44 +56,12 @@ class Quick:
     def _call(self, places: np.ndarray) -> int:
         while True:
             status = kernels.at_once(
-                places, self._memory.contact, self._model, self._settings, self._options,
+                places, self._contact, self._model, self._settings, self._options,
                 self._work, self._words, self._flags, self._sizes, self.report, self._state,
             )  # fmt: skip
             if status != kernels.GROW:
                 return status
             self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
-
-    def step(self, data: Any) -> int:
-        """Solve and publish from MuJoCo's own arrays, and hand the velocity over for `mj_Euler`.
-
-        Returns:
-            FOUND, or what is in doubt; NOT_TRIED if the rows have to be gathered first.
-        """
-        shadow, settings = self._shadow, self._settings
-        if not self._direct:
-            return NOT_TRIED
-        kind = quick_kind(shadow, data, self._state[0])
-        if kind is None:
-            return NOT_TRIED
-        now = (kind, shadow.pyramidal, shadow.cone == _PYRAMIDAL, shadow.h)
-        if now != self._now:
-            self._now = now
-            settings[kernels.INERTIA], settings[kernels.LISTED], settings[kernels.WANTED] = now[:3]
-            self._options[0] = shadow.h
-        return self._call(self._memory.places(data))
-
-    def finish(self, data: Any, *, published: bool) -> None:
-        """Integrate with exactly the velocity that was solved for.
-
-        Args:
-            data: with the forces published.
-            published: whether that was done with the solve.
-        """
-        places, shadow = self._memory.places(data), self._shadow
-        if shadow.sensors or not published:
-            kernels.hand_over(places, self._state)
-        mujoco.mj_Euler(shadow.model, data)
-        kernels.take_back(places, self._state)
 
     def __call__(self, rows: Rows, sticks: np.ndarray) -> Answer | None:
         """The answer, or None where it is in doubt.
@@ -138,16 +89,12 @@ class Quick:
             (scene.gap, rows.gap), (scene.mu, rows.mu), (scene.sticks, sticks),
         ):  # fmt: skip
             ours[...] = theirs
-        self._now = ()
-        self._settings[kernels.INERTIA] = GIVEN
-        self._options[0] = rows.h
-        return self.answer(rows) if self._call(self._nowhere) == FOUND else None
+        self._options[:3] = rows.h, TOUCHING * rows.size, OPEN * rows.size
+        return self._answer(rows) if self._call(self._nowhere) == FOUND else None
 
-    def answer(self, rows: Rows | None = None) -> Answer:
-        """What the last step found, copied."""
-        scene, _, found = self._carved()
-        found = Found(*map(np.copy, found))
-        rows = self._rows(scene) if rows is None else rows
+    def _answer(self, rows: Rows) -> Answer:
+        """What was found for these rows, copied."""
+        found = Found(*map(np.copy, self._carved()[2]))
         report = self.report
         return Answer(
             rows=rows,
@@ -165,6 +112,77 @@ class Quick:
     def _carved(self) -> tuple[Scene, Work, Found]:
         return _carve(self._work, self._words, self._flags, Sizes(*self._sizes.tolist()))
 
+
+class Direct(Quick):
+    """The same from MuJoCo's own arrays to MuJoCo's own arrays, for a whole step.
+
+    Args:
+        contact: the contact model.
+        shadow: the model that is stepped, and where its data keep things.
+        laws: of pairs.
+    """
+
+    def __init__(self, contact: Any, shadow: Shadow, laws: Laws) -> None:
+        super().__init__(contact)
+        own, user = shadow.model, shadow.user
+        self._shadow, self._memory = shadow, shadow.memory
+        driven = own.nmocap > 0 and own.neq > 0
+        drags = laws.only not in ("stick", "frictionless")
+        self.applies = self.applies and self._memory.known and not (
+            shadow.adhesive or driven or drags
+        )  # fmt: skip
+        self._options[1:3] = TOUCHING * shadow.size, OPEN * shadow.size
+        self._options[kernels.SIZE] = shadow.size
+        self._settings[kernels.NGEOM] = own.ngeom
+        self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
+        self._settings[kernels.STICK] = laws.only == "stick"
+        self._settings[kernels.HAND_OVER] = not shadow.sensors
+        self._settings[kernels.ONE_PIECE] = own.ntree < 2
+        arrays = (
+            own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
+            own.D_colind, shadow.geom_body, user.geom_margin,
+        )  # fmt: skip
+        self._model = np.array([array.ctypes.data for array in arrays])  # keeps no model alive
+        self._contact, self._sizes[0] = self._memory.contact, own.nv
+        self._state = np.zeros((2, own.nv))
+        self._now: tuple[Any, ...] = ()  # what settings and options say
+
+    def step(self, data: Any) -> int:
+        """Solve and publish from MuJoCo's own arrays, and hand the velocity over for `mj_Euler`.
+
+        Returns:
+            FOUND, or what is in doubt; NOT_TRIED if the rows have to be gathered first.
+        """
+        shadow, settings = self._shadow, self._settings
+        if not self.applies:
+            return NOT_TRIED
+        kind = quick_kind(shadow, data, self._state[0])
+        if kind is None:
+            return NOT_TRIED
+        now = (kind, shadow.pyramidal, shadow.cone == _PYRAMIDAL, shadow.h)
+        if now != self._now:
+            self._now = now
+            settings[kernels.INERTIA], settings[kernels.LISTED], settings[kernels.WANTED] = now[:3]
+            self._options[0] = shadow.h
+        return self._call(self._memory.places(data))
+
+    def finish(self, data: Any, *, published: bool) -> None:
+        """Integrate with exactly the velocity that was solved for.
+
+        Args:
+            data: with the forces published.
+            published: whether that was done with the solve.
+        """
+        places, shadow = self._memory.places(data), self._shadow
+        if shadow.sensors or not published:
+            kernels.hand_over(places, self._state)
+        mujoco.mj_Euler(shadow.model, data)
+        kernels.take_back(places, self._state)
+
+    def answer(self) -> Answer:
+        """What the last step found, copied."""
+        return self._answer(self._rows(self._carved()[0]))
+
     def _rows(self, scene: Scene) -> Rows:
         """The scene as rows, copied."""
         sc = Scene(*map(np.copy, scene))
@@ -175,4 +193,5 @@ class Quick:
             contact=sc.listed[0], first=sc.first, dim=sc.dim, gap=sc.gap, limit_gap=sc.limit_gap,
             error=sc.error, target=sc.target, loss=sc.loss, size=self._shadow.size, mu=sc.mu,
             geoms=sc.listed[3:5].T, bodies=sc.listed[5:7].T, place=sc.place,
+            sunk=np.zeros(len(sc.gap)),
         )  # fmt: skip

@@ -53,6 +53,7 @@ PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 # the same tangent; held apart, they ask for friction a million times the load. Where rows are too
 # nearly dependent to certify, the rank tolerance grows by steps.
 COARSER, COARSEST = 100.0, 1e-3
+STRAINED = 1e3  # friction, as a multiple of the largest normal impulse, that shows such tangents
 MAX_SOLVES = 40  # rounds of releasing, taking back and listing what the motion would still close
 
 
@@ -222,6 +223,19 @@ def hold_new(sc: Scene, wk: Work, out: Found) -> None:
 
 
 @kernel
+def strained(sc: Scene, out: Found) -> bool:
+    """Return whether tangents that are all but the same are held apart."""
+    normal = friction = 0.0
+    for i in range(sc.gap.shape[0]):
+        if out.contacts[i]:
+            normal = max(normal, out.impulse[sc.first[i]])
+            if out.held[i]:
+                for e in range(1, 3):
+                    friction = max(friction, abs(out.impulse[sc.first[i] + e]))
+    return friction > STRAINED * normal
+
+
+@kernel
 def let_go(held_inout: np.ndarray) -> bool:
     """Release everything; return whether anything was held."""
     some = False
@@ -257,8 +271,10 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
 
 
 @kernel
-def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
+def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, search: bool) -> int:
     """Find the motion of a step and its forces; fill out.
+
+    Without `search`, only if the rows that carried the last step carry this one.
 
     Returns:
         FOUND, or what is in doubt.
@@ -271,6 +287,8 @@ def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
         if not list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
             return FOUND
         hold_new(sc, wk, out)
+    if not search:
+        return NOT_SETTLED
     rank_tol = nr.rank_tol
     for solves in range(MAX_SOLVES):
         # The solver is called in one place: whatever calls it is compiled as long as it is.
@@ -311,6 +329,9 @@ def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
             continue
         status = share(sc, ne, out.held, n, wk, out)
         tied = status == SHARED or tied_as_solved(sc, out.held, status >= 0, n, wk, out)
+        if not tied and rank_tol == nr.rank_tol and strained(sc, out):
+            rank_tol *= COARSER
+            continue
         if 2 * solves > MAX_SOLVES:  # it takes long: no more second thoughts
             for i in range(sc.gap.shape[0]):
                 wk.masks[3, i] = True

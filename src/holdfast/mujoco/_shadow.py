@@ -53,6 +53,7 @@ class Shadow:
     Attributes:
         user: the original; never written.
         model: the copy.
+        radius: of a ball about each geom [m]; 0 for one without end.
         adhesive: whether contacts attract: then forces need the user's own margins.
         pyramids: whether rows may be listed as edges of friction pyramids, as the user's model may
             want them; else they are listed again when the forces are known.
@@ -73,7 +74,7 @@ class Shadow:
         self.geom_body = np.array(model.geom_bodyid)
         self._root = np.array(model.body_rootid)[self.geom_body]
         self._moving = np.flatnonzero(model.body_weldid[self.geom_body] > 0)
-        self._small = np.where(np.isfinite(model.geom_rbound), model.geom_rbound, 0.0)
+        self.radius = np.where(np.isfinite(model.geom_rbound), model.geom_rbound, 0.0)
         own = self.model
         self._opt = own.opt
         self._margins = (own.pair_geom1, own.pair_geom2, own.geom_margin, own.geom_gap,
@@ -159,15 +160,22 @@ class Shadow:
         if self.memory.known:
             self._opt.o_margin = set_margins_at(
                 self.memory.places(data), self._addresses, self._counts, self.geom_body,
-                self._root, self._moving, self._small, self.h,
+                self._root, self._moving, self.radius, self.h,
             )  # fmt: skip
         else:
             self._opt.o_margin = set_margins(
                 data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
-                self._root, self._moving, self._small, *self._margins, self.h,
+                self._root, self._moving, self.radius, *self._margins, self.h,
             )  # fmt: skip
         for margin in self._limit_margins:
             margin[:] = LIMIT_REACH
+
+    def narrow_margins(self, data: Any) -> None:
+        """Set margins that reach hardly beyond the surfaces, wherever bodies are in `data`."""
+        self._opt.o_margin = set_margins(
+            data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
+            self._root, self._moving, self.radius, *self._margins, 0.0,
+        )  # fmt: skip
 
 
 @entry

@@ -53,7 +53,8 @@ class Rows:
         target: speed that each equality row shall have.
         loss: largest impulse of each row with dry friction.
         size: mean size of the model's bodies [m].
-        place: (n, 12) position and frame of each contact.
+        place: (n, 12) position and frame of each contact; (n, 6) without the tangents.
+        sunk: (n,) how far below what its row says a contact ends the step [m].
     """
 
     A: np.ndarray
@@ -77,6 +78,7 @@ class Rows:
     geoms: np.ndarray
     bodies: np.ndarray
     place: np.ndarray
+    sunk: np.ndarray
 
     @property
     def touch(self) -> float:
@@ -191,6 +193,7 @@ def gather(shadow: Shadow, data: Any, smooth: tuple[np.ndarray, np.ndarray] | No
         geoms=numbers[3:5, :n].T,
         bodies=numbers[5:7, :n].T,
         place=np.column_stack([data.contact.pos, data.contact.frame])[numbers[0, :n]],
+        sunk=np.zeros(n),
     )
 
 

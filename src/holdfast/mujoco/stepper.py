@@ -24,13 +24,15 @@ from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco._answer import Answer, from_solution
 from holdfast.mujoco._at_once import COUNT, DEEPEST, LACKS, LEFT, PUBLISHED, TIED, WORST_SLIP
-from holdfast.mujoco._correct import correction, violations
+from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
+from holdfast.mujoco._islands import Islands, together
+from holdfast.mujoco._landing import ROUNDS, Landing, may_land
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
-from holdfast.mujoco._quick import NOT_TRIED, OPEN, Quick
+from holdfast.mujoco._quick import OPEN, Direct, Quick
 from holdfast.mujoco._search import FOUND
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
@@ -38,6 +40,7 @@ from holdfast.mujoco.contacts import EXCEEDED, Contacts
 from holdfast.solution import ContactSolution
 
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+REMEMBERED = 64  # islands whose last loads are remembered, as a hint for the next step
 
 
 class Stepper:
@@ -61,6 +64,7 @@ class Stepper:
         corrected: largest displacement of a coordinate by position correction so far.
         inconsistent: steps so far in which it was not so that exactly the pressed contacts
             stick: a contact jams, or its rows were too nearly dependent to hold it.
+        redone: how often so far a step was solved again, with contacts seen where it ended.
         slipped: fastest sliding so far of a pressed contact whose law is to stick [m/s].
 
     Example:
@@ -91,7 +95,7 @@ class Stepper:
         if not isinstance(self.contact, ContactModel):
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         self.shadow = Shadow(model)
-        self._state_size = mujoco.mj_stateSize(model, _STATE)
+        self._before = np.empty(mujoco.mj_stateSize(model, _STATE))
         self.correct, self.warn = correct, warn
         self._found: Answer | None = None  # in the last step, if somebody has asked
         self._stepped = False
@@ -103,7 +107,11 @@ class Stepper:
         self._laws = Laws(model, laws, self._solver.law or stick())
         if self._solver.law is None and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
-        self._quick = Quick(self.contact, self.shadow, self._laws)
+        self._direct = Direct(self.contact, self.shadow, self._laws)
+        self._quick, self._islands = Quick(self.contact), Islands(model)
+        self._quicks: dict[bytes, Quick] = {}  # by island
+        self._solved: dict[bytes, Answer] = {}  # in this step, by island
+        self._landing, self._given, self.redone = Landing(self.shadow), Given(), 0
         self._warned: set[tuple[int, int]] = set()
         self._warm: tuple[bytes, np.ndarray] | None = None
 
@@ -120,7 +128,7 @@ class Stepper:
     def _ask(self) -> Answer:
         """The same, copied from the arrays of the usual path when somebody asks."""
         if self._found is None:
-            self._found = self._quick.answer()
+            self._found = self._direct.answer()
         return self._found
 
     @property
@@ -134,7 +142,7 @@ class Stepper:
         if not self._stepped:
             return 0
         if self._found is None:
-            return int(self._quick.report[COUNT])
+            return int(self._direct.report[COUNT])
         return int(np.count_nonzero(self._found.contacts))
 
     def step(self, data: Any, nstep: int = 1) -> None:
@@ -145,8 +153,7 @@ class Stepper:
                 failing step.
             UnsupportedError: a state that cannot be stepped, as one with NaN.
         """
-        model = self.shadow.model
-        before = np.empty(self._state_size)
+        model, before = self.shadow.model, self._before
         for _ in range(nstep):
             mujoco.mj_getState(model, data, before, _STATE)
             if not is_finite(before):
@@ -158,36 +165,77 @@ class Stepper:
                 raise
 
     def _step(self, data: Any) -> None:
-        shadow, quick = self.shadow, self._quick
+        shadow, direct = self.shadow, self._direct
         shadow.follow()
         forward(shadow, data)
         self._found, self._stepped = None, False
-        status = quick.step(data)
-        if status == FOUND:
+        if self._at_once(data):
             self._stepped = True
-            report = quick.report.tolist()
+            report = direct.report.tolist()
             if not report[PUBLISHED]:
                 answer = self._ask()
                 publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
             elif shadow.sensors:
                 mujoco.mj_sensorAcc(shadow.model, data)
             self._remember(report[WORST_SLIP], report[TIED] > 0.0, report[LACKS] > 0.0)
-            quick.finish(data, published=report[PUBLISHED] > 0.0)
-            self._correct(data, report[DEEPEST], report[LEFT])
+            direct.finish(data, published=report[PUBLISHED] > 0.0)
+            left = report[LEFT] > TOUCHING * shadow.size
+            self._correct(data, report[DEEPEST], violated(self._ask())[1] if left else [])
             return
         rows = gather(shadow, data)
-        answer = self._solve(rows) if status == NOT_TRIED else self._solve_long(rows)
-        self._found, self._stepped = answer, True
+        self._solved.clear()
+        answer = self._solve(rows)
+        if may_land(answer.velocity, rows.v, rows.h, rows.size):
+            answer = self._land(data, answer)
+        self._found, self._stepped, rows = answer, True, answer.rows
         publish(shadow, data, rows, answer.velocity, answer.impulse)
         self._remember(answer.slip, answer.consistent, answer.excess)
         self._advance(data, answer)
 
+    def _at_once(self, data: Any) -> bool:
+        """Find the motion and publish it in one call, if the step is a usual one."""
+        return self._direct.step(data) == FOUND
+
+    def _land(self, data: Any, answer: Answer) -> Answer:
+        """Solve again where the motion would sink in, with what is seen there."""
+        landing = self._landing
+        for _ in range(ROUNDS):
+            if not landing.look(data, answer.velocity):
+                break
+            rows = landing.relist(data, answer.rows, answer.velocity)
+            if rows is None:  # what is left is for the position
+                return answer
+            self.redone += 1
+            answer = self._solve(rows)
+        answer.rows.sunk[:] = 0.0
+        return answer
+
     def _solve(self, rows: Rows) -> Answer:
+        """Find the motion of all islands."""
+        islands = self._islands.of(rows) if self._solver.law is not None else []
+        if not islands:
+            return self._solve_one(rows, self._quick)
+        answers = []
+        for island in islands:
+            quick = self._quicks.pop(island.trees, None) or Quick(self.contact)
+            self._quicks[island.trees] = quick  # the last ones used stand last
+            answer = self._solved.get(island.trees)
+            if answer is None or not island.is_that_of(answer):
+                answer = self._solve_one(island.rows, quick)
+            self._solved[island.trees] = answer
+            answers.append(answer)
+        while len(self._quicks) > REMEMBERED:
+            del self._quicks[next(iter(self._quicks))]
+        return together(rows, islands, answers)
+
+    def _solve_one(self, rows: Rows, quick: Quick) -> Answer:
         """Find the motion: the usual way, or the long one where that is in doubt."""
-        if self._quick.applies:
+        if quick.applies:
             sticks = self._laws.sticking(rows.geoms, rows.dim)
             if sticks is not None:
-                answer = self._quick(rows, sticks)
+                answer = quick(rows, sticks)
+                if answer is not None and not answer.consistent:
+                    answer = _without_landing(quick, rows, sticks, answer)
                 if answer is not None:
                     return answer
         return self._solve_long(rows)
@@ -214,8 +262,9 @@ class Stepper:
         if not np.isfinite(solution.velocity).all():
             raise HoldfastError("the velocity after the step is not finite")
         self._warm = (_key(rows, contacts, limits), solution.loaded)
-        single = self._solver.law is not None
-        sticks = np.array([single and law.kind == "stick" for law in laws], dtype=bool)
+        sticks = np.array(
+            [self._solver.law is not None and law.kind == "stick" for law in laws], dtype=bool
+        )
         return from_solution(rows, solution, contacts, limits, sticks, landing[contacts])
 
     def _laws_of(self, rows: Rows) -> list[Law]:
@@ -248,25 +297,23 @@ class Stepper:
         mujoco.mj_Euler(own, data)
         data.qacc[:] = acceleration
         data.qacc_warmstart[:] = acceleration
-        rows = answer.rows
-        self._correct(data, *violations(
-            rows.efc_J, rows.first, rows.gap, rows.limit_gap, rows.error, rows.target,
-            answer.velocity, len(rows.loss), rows.h,
-        ))  # fmt: skip
+        self._correct(data, *violated(answer))
 
-    def _correct(self, data: Any, deepest: float, left: float) -> None:
+    def _correct(self, data: Any, deepest: float, wrong: Wrong) -> None:
         """Take out of the position what is left of penetration and drift."""
         if deepest > self.largest_penetration:
             self.largest_penetration = deepest
-        if not self.correct or left <= TOUCHING * self.shadow.size:
-            return
-        answer = self._ask()
-        dq = correction(answer.rows, answer.velocity, answer.grips)
-        if dq is not None:
+        if self.correct and wrong:
+            own = self.shadow.model
+            given = self._given.is_new(self._before[1 : 1 + own.nq])
+            dq, pull = np.zeros(own.nv), None if given else potential_force(own, data)
+            for dofs, sunk, part in wrong:
+                dq[dofs] = correction(part, sunk, None if pull is None else pull[dofs])
             qpos = np.array(data.qpos)
             mujoco.mj_integratePos(self.shadow.model, qpos, dq, 1.0)
             data.qpos[:] = qpos
             self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
+        self._given.leave(data.qpos)
 
     def _warn(self, answer: Answer) -> None:
         rows, contacts, solution = answer.rows, answer.contacts, answer.solution
@@ -350,6 +397,18 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
         stepper.step(data, nstep)
     finally:
         stepper.shadow.user = None  # or the cached stepper would keep its model alive
+
+
+def _without_landing(quick: Quick, rows: Rows, sticks: np.ndarray, answer: Answer) -> Answer:
+    """The answer without friction where surfaces touch only at the end, if that is consistent.
+
+    In the air nothing jams.
+    """
+    landing = rows.gap > OPEN * rows.size
+    if not (landing & sticks & answer.contacts).any():
+        return answer
+    other = quick(rows, sticks & ~landing)
+    return answer if other is None or not other.consistent else other
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:

@@ -116,7 +116,7 @@ class VelocityLevel:
     def _answer(self, rows: Rows, sticks: np.ndarray) -> Answer:
         """The usual way, or the long one where that is in doubt."""
         if self._quick.applies:
-            answer = self._quick(rows, sticks, OPEN * rows.size)
+            answer = self._quick(rows, sticks)
             if answer is not None:
                 return answer
         contacts = np.ones(len(rows.contact), dtype=bool)

@@ -143,6 +143,8 @@ class Listing:
             mu=self.mu[contacts],
             geoms=self.geoms[contacts],
             bodies=self.bodies[contacts],
+            place=self.place[contacts],
+            sunk=np.zeros(len(contacts)),
         )
 
 

@@ -1,0 +1,274 @@
+"""A step in parts: bodies that no row connects do not know of each other.
+
+The floor connects nothing, so a heap falls apart into a few bodies that touch each other here and a
+few there. Each such island has its own small problem, whose answer does not depend on how long the
+others are searched for, and they are put together again: motion, forces, and what they say about
+themselves.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from holdfast.lcp._kernel import entry, kernel
+from holdfast.mujoco._answer import Answer
+from holdfast.mujoco.assemble import Rows
+from holdfast.solution import ContactSolution
+
+
+@dataclass(eq=False)
+class Island:
+    """Rows of bodies that are connected, and where they stand among all rows.
+
+    Attributes:
+        rows: with the coordinates and the contacts of these bodies alone.
+        trees: kinematic trees that it consists of, as bytes.
+        dofs, lines, contacts, limits: numbers of its coordinates, rows, contacts and limits.
+    """
+
+    rows: Rows
+    trees: bytes
+    dofs: np.ndarray
+    lines: np.ndarray
+    contacts: np.ndarray
+    limits: np.ndarray
+
+    def is_that_of(self, answer: Answer) -> bool:
+        """Whether it has the rows of an answer that was found in the same step."""
+        rows = answer.rows
+        return len(rows.efc_J) == len(self.lines) and np.array_equal(rows.gap, self.rows.gap)
+
+
+class Islands:
+    """Takes the rows of a model's steps apart."""
+
+    def __init__(self, model: Any) -> None:
+        self._tree_of_dof = np.array(model.dof_treeid, dtype=np.int64)
+        self._tree_of_body = np.array(model.body_treeid, dtype=np.int64)
+        self._trees = int(model.ntree)
+
+    def of(self, rows: Rows) -> list[Island]:
+        """Islands with rows, in the order of their coordinates; none if all is one island."""
+        if self._trees < 2:
+            return []
+        label = np.empty(self._trees, dtype=np.int64)
+        other = int(rows.limit[-1]) + 1 if rows.limit.size else rows.dry.stop
+        count = connect(
+            rows.A, rows.efc_J[:other], rows.bodies, self._tree_of_dof, self._tree_of_body, label
+        )
+        if count < 2:
+            return []
+        names = np.unique(label)
+        of_dof = label[self._tree_of_dof]
+        of_line = np.full(len(rows.efc_J), names[0])  # also of rows that move nothing
+        trees = self._tree_of_body[rows.bodies].max(axis=1, initial=-1)
+        of_contact = np.where(trees >= 0, label[trees], names[0])
+        of_other = np.abs(rows.efc_J[:other]).argmax(axis=1)
+        of_line[:other] = of_dof[of_other]
+        if len(rows.first):
+            ends = np.append(rows.first[1:], len(of_line))
+            of_line[rows.first[0] :] = np.repeat(of_contact, ends - rows.first)
+        return [self._island(rows, name, label, of_dof, of_line, of_contact) for name in names]
+
+    def _island(
+        self,
+        rows: Rows,
+        name: int,
+        label: np.ndarray,
+        of_dof: np.ndarray,
+        of_line: np.ndarray,
+        of_contact: np.ndarray,
+    ) -> Island:
+        dofs, lines = np.flatnonzero(of_dof == name), np.flatnonzero(of_line == name)
+        contacts = np.flatnonzero(of_contact == name)
+        limits = np.flatnonzero(of_line[rows.limit] == name)
+        ne, nd = np.searchsorted(lines, [rows.equality.stop, rows.dry.stop])
+        equal, dry = lines[:ne], lines[ne:nd] - rows.dry.start
+        part = Rows(
+            A=rows.A[np.ix_(dofs, dofs)],
+            f=rows.f[dofs],
+            v=rows.v[dofs],
+            h=rows.h,
+            efc_J=rows.efc_J[np.ix_(lines, dofs)],
+            equality=slice(0, int(ne)),
+            dry=slice(int(ne), int(nd)),
+            limit=np.arange(nd, nd + len(limits)),
+            contact=rows.contact[contacts],
+            first=np.searchsorted(lines, rows.first[contacts]),
+            dim=rows.dim[contacts],
+            gap=rows.gap[contacts],
+            limit_gap=rows.limit_gap[limits],
+            error=rows.error[equal],
+            target=rows.target[equal],
+            loss=rows.loss[dry],
+            size=rows.size,
+            mu=rows.mu[contacts],
+            geoms=rows.geoms[contacts],
+            bodies=rows.bodies[contacts],
+            place=rows.place[contacts],
+            sunk=rows.sunk[contacts],
+        )
+        return Island(part, (label == name).tobytes(), dofs, lines, contacts, limits)
+
+
+@entry
+def connect(
+    A: np.ndarray,
+    rows: np.ndarray,
+    bodies: np.ndarray,
+    tree_of_dof: np.ndarray,
+    tree_of_body: np.ndarray,
+    label_out: np.ndarray,
+) -> int:
+    """Label trees by the first one of those that contacts, rows or the inertia connect.
+
+    Trees without any row have one label, too: there is nothing to search for.
+
+    Returns:
+        How many labels there are.
+    """
+    m, count = tree_of_dof.shape[0], label_out.shape[0]
+    for t in range(count):
+        label_out[t] = -1
+    for i in range(bodies.shape[0]):
+        for e in range(2):
+            if tree_of_body[bodies[i, e]] >= 0:
+                label_out[tree_of_body[bodies[i, e]]] = 0
+    for r in range(rows.shape[0]):
+        for j in range(m):
+            if rows[r, j] != 0.0:
+                label_out[tree_of_dof[j]] = 0
+    alone = -1
+    for t in range(count):
+        if label_out[t] < 0 and alone < 0:
+            alone = t
+        label_out[t] = alone if label_out[t] < 0 else t
+    for i in range(bodies.shape[0]):
+        a, b = tree_of_body[bodies[i, 0]], tree_of_body[bodies[i, 1]]
+        if a >= 0 and b >= 0:
+            _join(label_out, a, b)
+    for r in range(rows.shape[0]):
+        last = -1
+        for j in range(m):
+            if rows[r, j] != 0.0:
+                if last >= 0:
+                    _join(label_out, last, tree_of_dof[j])
+                last = tree_of_dof[j]
+    for i in range(m):
+        for j in range(i):
+            if A[i, j] != 0.0 and tree_of_dof[i] != tree_of_dof[j]:
+                _join(label_out, tree_of_dof[i], tree_of_dof[j])
+    labels = 0
+    for t in range(count):
+        labels += int(label_out[t] == t)
+    return labels
+
+
+@kernel
+def _join(label_inout: np.ndarray, a: int, b: int) -> None:
+    """Give two labels' trees the lower one."""
+    low, high = min(label_inout[a], label_inout[b]), max(label_inout[a], label_inout[b])
+    if low != high:
+        for t in range(label_inout.shape[0]):
+            if label_inout[t] == high:
+                label_inout[t] = low
+
+
+def together(rows: Rows, islands: list[Island], answers: list[Answer]) -> Answer:
+    """The answer of all islands."""
+    velocity, impulse = np.empty(len(rows.v)), np.zeros(len(rows.efc_J))
+    contacts, grips = np.zeros((2, len(rows.gap)), dtype=bool)
+    limits = np.zeros(len(rows.limit_gap), dtype=bool)
+    for island, answer in zip(islands, answers, strict=True):
+        velocity[island.dofs] = answer.velocity
+        impulse[island.lines] = answer.impulse
+        contacts[island.contacts], grips[island.contacts] = answer.contacts, answer.grips
+        limits[island.limits] = answer.limits
+    return Answer(
+        rows=rows,
+        velocity=velocity,
+        impulse=impulse,
+        contacts=contacts,
+        limits=limits,
+        grips=grips,
+        slip=max(answer.slip for answer in answers),
+        excess=any(answer.excess for answer in answers),
+        consistent=all(answer.consistent for answer in answers),
+        make=_maker(rows, islands, answers, contacts, limits),
+        parts=[(i.dofs, i.contacts, a) for i, a in zip(islands, answers, strict=True)],
+    )
+
+
+def _maker(
+    rows: Rows,
+    islands: list[Island],
+    answers: list[Answer],
+    contacts: np.ndarray,
+    limits: np.ndarray,
+) -> Callable[[], ContactSolution]:
+    """What makes the solution of all islands out of theirs."""
+
+    def make() -> ContactSolution:
+        parts = [answer.solution for answer in answers]
+        closed = np.zeros(len(rows.gap), dtype=bool)
+        for island, answer, part in zip(islands, answers, parts, strict=True):
+            here = island.contacts[answer.contacts]
+            closed[here] = part.problem.c_N > -np.maximum(rows.gap[here], 0.0) / rows.h
+        problem = rows.problem(contacts, limits, closed)
+        n, m = problem.n, problem.m
+        at, at_limit = np.cumsum(contacts) - 1, np.cumsum(limits) - 1
+        whole: dict[str, Any] = {
+            "motion": np.zeros(m), "normal": np.zeros(n), "tangent": np.zeros((n, 2)),
+            "bilateral": np.zeros(len(problem.J)), "extra": np.zeros(len(problem.R)),
+            "unilateral": np.zeros(len(problem.U)), "dry": np.zeros(len(problem.D)),
+            "sticking": np.zeros(n, dtype=bool), "drag": np.zeros((m, m)),
+        }  # fmt: skip
+        first: list[np.ndarray] = []
+        rest, loaded, joints = [], [], []
+        for island, answer, part in zip(islands, answers, parts, strict=True):
+            here = at[island.contacts[answer.contacts]]
+            there = at_limit[island.limits[answer.limits]]
+            equal = island.lines[: part.problem.j]
+            where = {
+                "motion": island.dofs, "normal": here, "tangent": here, "sticking": here,
+                "bilateral": equal, "unilateral": there,
+                "extra": np.flatnonzero(np.isin(problem.R_contact, here)),
+                "dry": _dry(rows, island), "drag": np.ix_(island.dofs, island.dofs),
+            }  # fmt: skip
+            for name, places in where.items():
+                whole[name][places] = getattr(part, name)
+            joints.append(equal[part.bilateral_rows])
+            loaded.append(np.concatenate([here, n + there])[part.loaded])
+            active = np.zeros((len(part.active), m))
+            active[:, island.dofs] = part.active
+            first.append(active[: part.rank])
+            rest.append(active[part.rank :])
+        return replace(
+            parts[0],
+            problem=problem,
+            **whole,
+            pivots=sum(part.pivots for part in parts),
+            loaded=np.sort(np.concatenate(loaded)),
+            active=np.concatenate(first + rest),
+            bilateral_rows=np.concatenate(joints),
+            rank=sum(part.rank for part in parts),
+            rank_gap=min(part.rank_gap for part in parts),
+            rank_ambiguous=any(part.rank_ambiguous for part in parts),
+            rounds=max(part.rounds for part in parts),
+            consistent=all(part.consistent for part in parts),
+        )
+
+    return make
+
+
+def _dry(rows: Rows, island: Island) -> np.ndarray:
+    """Numbers of an island's rows among those with dry friction."""
+    lines = island.lines
+    return lines[(lines >= rows.dry.start) & (lines < rows.dry.stop)] - rows.dry.start
