@@ -19,8 +19,11 @@ import numpy as np
 
 from holdfast.lcp._kernel import entry, kernel
 from holdfast.mujoco._answer import Answer
+from holdfast.mujoco._quick import Quick
 from holdfast.mujoco.assemble import Rows
 from holdfast.solution import ContactSolution
+
+REMEMBERED = 64  # islands whose last loads are remembered, as a hint for the next step
 
 
 @dataclass(eq=False)
@@ -49,10 +52,20 @@ class Island:
 class Islands:
     """Takes the rows of a model's steps apart."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, contact: Any) -> None:
+        self._contact = contact
+        self._quicks: dict[bytes, Quick] = {}
         self._tree_of_dof = np.array(model.dof_treeid, dtype=np.int64)
         self._tree_of_body = np.array(model.body_treeid, dtype=np.int64)
         self._trees = int(model.ntree)
+
+    def quick(self, island: Island) -> Quick:
+        """The compiled search of an island, which knows what was loaded there in the last step."""
+        quick = self._quicks.pop(island.trees, None) or Quick(self._contact)
+        self._quicks[island.trees] = quick  # the last ones used stand last
+        if len(self._quicks) > REMEMBERED:
+            del self._quicks[next(iter(self._quicks))]
+        return quick
 
     def of(self, rows: Rows) -> list[Island]:
         """Islands with rows, in the order of their coordinates; none if all is one island."""

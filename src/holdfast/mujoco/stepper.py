@@ -40,7 +40,6 @@ from holdfast.mujoco.contacts import EXCEEDED, Contacts
 from holdfast.solution import ContactSolution
 
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-REMEMBERED = 64  # islands whose last loads are remembered, as a hint for the next step
 
 
 class Stepper:
@@ -108,8 +107,7 @@ class Stepper:
         if self._solver.law is None and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
         self._direct = Direct(self.contact, self.shadow, self._laws)
-        self._quick, self._islands = Quick(self.contact), Islands(model)
-        self._quicks: dict[bytes, Quick] = {}  # by island
+        self._quick, self._islands = Quick(self.contact), Islands(model, self.contact)
         self._solved: dict[bytes, Answer] = {}  # in this step, by island
         self._landing, self._given, self.redone = Landing(self.shadow), Given(), 0
         self._warned: set[tuple[int, int]] = set()
@@ -217,15 +215,11 @@ class Stepper:
             return self._solve_one(rows, self._quick)
         answers = []
         for island in islands:
-            quick = self._quicks.pop(island.trees, None) or Quick(self.contact)
-            self._quicks[island.trees] = quick  # the last ones used stand last
             answer = self._solved.get(island.trees)
             if answer is None or not island.is_that_of(answer):
-                answer = self._solve_one(island.rows, quick)
+                answer = self._solve_one(island.rows, self._islands.quick(island))
             self._solved[island.trees] = answer
             answers.append(answer)
-        while len(self._quicks) > REMEMBERED:
-            del self._quicks[next(iter(self._quicks))]
         return together(rows, islands, answers)
 
     def _solve_one(self, rows: Rows, quick: Quick) -> Answer:
