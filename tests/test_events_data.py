@@ -113,6 +113,18 @@ def test_quadruped_is_in_balance(contact: hf.ContactModel, integrator: Any) -> N
     assert contact_force(model, data)[2] == pytest.approx(weight, rel=0.1)
 
 
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_late_times(integrator: Any) -> None:
+    """Rounding of the time is no piece of its own, in which forces would be rounding, too."""
+    model, data = load(box('pos="0 0 .1"'), option='timestep="0.0003"')
+    data.time = 12345.678
+    simulation = hf.EventDriven(model, integrator=integrator)
+    for _ in range(50):
+        simulation.step(data)
+        assert np.abs(data.qacc).max() < 1e-8
+        assert contact_force(model, data) == pytest.approx([0, 0, G], abs=1e-8)
+
+
 def test_control_is_taken_step_by_step() -> None:
     """A motor pushes a slider; each step uses what data.ctrl holds when it is called."""
     slider = '<body><joint name="s" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body>'

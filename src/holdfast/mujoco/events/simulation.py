@@ -44,13 +44,12 @@ TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
 SLOW = 1e-5  # part of the speed of a fall from the mean size; slower approach is no impact
 MAX_IMPACTS = 32  # in one step; then the rest of the step is one step at velocity level
 MAX_PIECES = 200  # of one step, likewise
+MOMENT = 1e-12  # part of a step that is no time
 DEEPEST = 1e-8  # [m] no step ends with a deeper penetration
 HALVINGS = 8  # of a piece whose contacts drift by more than this part of the mean size:
 DRIFT = {"rk4": 1e-7, "symplectic_euler": 1e-4}
 ROUGH = 0.1  # or whose stages disagree by more than this part of the speed
 PULL = 1e-3  # part of the mean size by which a loaded contact may drift in one piece
-
-
 _NO_INERTIA = np.empty((0, 0))  # forces are known: nothing is solved with it
 
 
@@ -188,7 +187,7 @@ class EventDriven:
     def _step(self, state: State, end: float) -> State:
         """One step, from event to event."""
         impacts, touching = 0, self._transitions.recall(state)
-        h = end - state.time
+        done = end - MOMENT * (end - state.time) - 4.0 * float(np.spacing(end))
         for _ in range(MAX_PIECES):
             self._probe.widen(state)
             listed = self._probe.list(state)
@@ -201,9 +200,9 @@ class EventDriven:
                 state, touching = self._piece(state, listed, touching, end - state.time)
             except (Lost, TooDeep, SolveError):
                 break
-            if end - state.time <= 1e-12 * h:
+            if state.time >= done:
                 break
-        if end - state.time > 1e-12 * h:
+        if state.time < done:
             state, touching = self._settle(state, end - state.time)
         state = state._replace(time=end)
         self._transitions.remember(state, touching)
