@@ -54,6 +54,7 @@ PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 # nearly dependent to certify, the rank tolerance grows by steps.
 COARSER, COARSEST = 100.0, 1e-3
 STRAINED = 1e3  # friction, as a multiple of the largest normal impulse, that shows such tangents
+HOVERING = 100.0  # multiple of an open gap that a contact which gripped may have and grip again
 MAX_SOLVES = 40  # rounds of releasing, taking back and listing what the motion would still close
 
 
@@ -172,6 +173,12 @@ def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
 
 
 @kernel
+def hovers(sc: Scene, nr: Numbers, out: Found, i: int) -> bool:
+    """Return whether a contact is open by what it lifted off while it jammed, step by step."""
+    return out.expected[sc.first[i] + 1] and sc.gap[i] < HOVERING * nr.open
+
+
+@kernel
 def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
              out: Found) -> bool:  # fmt: skip
     """Release what is not pressed, take back what is pressed and slides; return if nothing is.
@@ -193,7 +200,7 @@ def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
         elif pressed and sc.sticks[i] and not slippery[i]:
             if sliding(sc, nr, wk, i, out.motion, scale) <= SLIDING:
                 continue
-            if freed[i] and sc.gap[i] > nr.open:
+            if freed[i] and sc.gap[i] > nr.open and not hovers(sc, nr, out, i):
                 slippery[i] = True
                 continue
             out.held[i] = True
