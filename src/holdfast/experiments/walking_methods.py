@@ -12,6 +12,7 @@ from holdfast.lcp import LCPResult, Status
 from holdfast.lcp.lemke import LemkeOutcome, lemke
 from holdfast.models import ContactModel, Viscous
 from holdfast.mujoco._answer import Answer
+from holdfast.mujoco._at_once import FOUND, LANDS
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.events import EventDriven
@@ -46,12 +47,12 @@ class _TimedStepper(Stepper):
         super().__init__(model, contact, warn=False)
         self._walk = walk
 
-    def _at_once(self, data: Any) -> bool:
+    def _at_once(self, data: Any) -> int:
         begin = clock()
-        found = super()._at_once(data)
-        if found:
+        status = super()._at_once(data)
+        if status in (FOUND, LANDS):
             self._walk.solves.append(clock() - begin)
-        return found
+        return status
 
     def _solve(self, rows: Rows) -> Answer:
         begin = clock()

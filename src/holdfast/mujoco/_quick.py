@@ -23,6 +23,7 @@ NOT_TRIED = kernels.NARROW
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _carve: Any = getattr(carve, "py_func", carve)
 _room: Any = getattr(room, "py_func", room)
+PAUSE = 4  # calls after one that was not steady
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
 
 
@@ -42,6 +43,8 @@ class Quick:
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
         self._settings[kernels.INERTIA] = GIVEN
+        self._settings[kernels.SEARCH] = 1
+        self._pause = 0  # calls until the steady way is tried again
         self._contact = self._model = self._nowhere = np.zeros(kernels.MODEL, dtype=np.int64)
         self._sizes = np.zeros(6, dtype=np.int64)
         self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, 0))
@@ -54,6 +57,15 @@ class Quick:
         self._flags = np.zeros(int(1.5 * flags) + 1, dtype=bool)
 
     def _call(self, places: np.ndarray) -> int:
+        self._settings[kernels.STEADY] = self._pause == 0
+        status = self._tried(places)
+        if self._pause:
+            self._pause -= 1
+        elif self.report[kernels.SEARCHED]:
+            self._pause = PAUSE
+        return status
+
+    def _tried(self, places: np.ndarray) -> int:
         while True:
             status = kernels.at_once(
                 places, self._contact, self._model, self._settings, self._options,
@@ -137,7 +149,7 @@ class Direct(Quick):
         self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
         self._settings[kernels.STICK] = laws.only == "stick"
         self._settings[kernels.HAND_OVER] = not shadow.sensors
-        self._settings[kernels.ONE_PIECE] = own.ntree < 2
+        self._settings[kernels.SEARCH] = own.ntree < 2  # else in pieces, see `_islands`
         arrays = (
             own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
             own.D_colind, shadow.geom_body, user.geom_margin,
@@ -155,6 +167,9 @@ class Direct(Quick):
         """
         shadow, settings = self._shadow, self._settings
         if not self.applies:
+            return NOT_TRIED
+        if self._pause and not settings[kernels.SEARCH]:
+            self._pause -= 1
             return NOT_TRIED
         kind = quick_kind(shadow, data, self._state[0])
         if kind is None:

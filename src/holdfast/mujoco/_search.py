@@ -278,10 +278,13 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
 
 
 @kernel
-def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, search: bool) -> int:
+def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, steady: bool,
+                search: bool) -> int:  # fmt: skip
     """Find the motion of a step and its forces; fill out.
 
-    Without `search`, only if the rows that carried the last step carry this one.
+    Args:
+        steady: whether to try first if what touches goes on touching and sticks.
+        search: whether to search if not.
 
     Returns:
         FOUND, or what is in doubt.
@@ -290,7 +293,7 @@ def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, search: bool) -> i
     if not prepare(sc, nr, wk, out):
         return NOT_SOLVED
     free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held
-    if stay(sc, nr, ne, free, wk, out):
+    if steady and stay(sc, nr, ne, free, wk, out):
         if not list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
             return FOUND
         hold_new(sc, wk, out)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.models.laws import Law
+from holdfast.mujoco._answer import Answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,27 @@ class Contacts:
     required: np.ndarray
     declared: np.ndarray
     law: list[Law]
+
+    @classmethod
+    def of(cls, model: Any, answer: Answer, laws: list[Law]) -> Contacts:
+        """The contacts that mattered in a step, each with its law."""
+        rows, chosen, solution = answer.rows, answer.contacts, answer.solution
+        place, geoms, bodies = rows.place[chosen], rows.geoms[chosen], rows.bodies[chosen]
+        frames = place[:, 3:].reshape(-1, 3, 3)
+        normal, tangent = solution.normal / rows.h, solution.tangent / rows.h
+        return cls(
+            bodies=[_names(model, "body", pair) for pair in bodies.tolist()],
+            geoms=[_names(model, "geom", pair) for pair in geoms.tolist()],
+            point=place[:, :3],
+            normal=frames[:, 0],
+            gap=rows.gap[chosen],
+            normal_force=normal,
+            tangent_force=np.linalg.norm(tangent, axis=1),
+            force=np.einsum("ni,nij->nj", np.column_stack([normal, tangent]), frames),
+            required=solution.required_friction(),
+            declared=rows.mu[chosen],
+            law=laws,
+        )
 
     @classmethod
     def none(cls) -> Contacts:
@@ -114,3 +136,14 @@ class Contacts:
 
 
 EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
+
+
+def name_of(model: Any, kind: str, i: int) -> str:
+    """What a body or geom is called; its number if it has no name."""
+    if kind == "body" and i == 0:
+        return "world"
+    return getattr(model, kind)(i).name or f"{kind} {i}"
+
+
+def _names(model: Any, kind: str, pair: list[int]) -> tuple[str, str]:
+    return name_of(model, kind, pair[0]), name_of(model, kind, pair[1])

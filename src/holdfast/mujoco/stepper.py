@@ -23,7 +23,16 @@ from holdfast.lcp._kernel import entry
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco._answer import Answer, from_solution
-from holdfast.mujoco._at_once import COUNT, DEEPEST, LACKS, LEFT, PUBLISHED, TIED, WORST_SLIP
+from holdfast.mujoco._at_once import (
+    COUNT,
+    DEEPEST,
+    LACKS,
+    LANDS,
+    LEFT,
+    PUBLISHED,
+    TIED,
+    WORST_SLIP,
+)
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
 from holdfast.mujoco._islands import Islands, together
 from holdfast.mujoco._landing import ROUNDS, Landing, may_land
@@ -36,7 +45,7 @@ from holdfast.mujoco._quick import OPEN, Direct, Quick
 from holdfast.mujoco._search import FOUND
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
-from holdfast.mujoco.contacts import EXCEEDED, Contacts
+from holdfast.mujoco.contacts import EXCEEDED, Contacts, name_of
 from holdfast.solution import ContactSolution
 
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -163,36 +172,42 @@ class Stepper:
                 raise
 
     def _step(self, data: Any) -> None:
-        shadow, direct = self.shadow, self._direct
+        shadow = self.shadow
         shadow.follow()
         forward(shadow, data)
         self._found, self._stepped = None, False
-        if self._at_once(data):
-            self._stepped = True
-            report = direct.report.tolist()
-            if not report[PUBLISHED]:
-                answer = self._ask()
-                publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
-            elif shadow.sensors:
-                mujoco.mj_sensorAcc(shadow.model, data)
-            self._remember(report[WORST_SLIP], report[TIED] > 0.0, report[LACKS] > 0.0)
-            direct.finish(data, published=report[PUBLISHED] > 0.0)
-            left = report[LEFT] > TOUCHING * shadow.size
-            self._correct(data, report[DEEPEST], violated(self._ask())[1] if left else [])
+        status = self._at_once(data)
+        if status == FOUND:
+            self._finish(data)
             return
-        rows = gather(shadow, data)
         self._solved.clear()
-        answer = self._solve(rows)
-        if may_land(answer.velocity, rows.v, rows.h, rows.size):
+        answer = self._direct.answer() if status == LANDS else self._solve(gather(shadow, data))
+        rows = answer.rows
+        if status == LANDS or may_land(answer.velocity, rows.v, rows.h, rows.size):
             answer = self._land(data, answer)
-        self._found, self._stepped, rows = answer, True, answer.rows
-        publish(shadow, data, rows, answer.velocity, answer.impulse)
+        self._found, self._stepped = answer, True
+        publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
         self._remember(answer.slip, answer.consistent, answer.excess)
         self._advance(data, answer)
 
-    def _at_once(self, data: Any) -> bool:
+    def _at_once(self, data: Any) -> int:
         """Find the motion and publish it in one call, if the step is a usual one."""
-        return self._direct.step(data) == FOUND
+        return self._direct.step(data)
+
+    def _finish(self, data: Any) -> None:
+        """Advance after a usual step."""
+        self._stepped = True
+        shadow, report = self.shadow, self._direct.report.tolist()
+        published = report[PUBLISHED] > 0.0
+        if not published:
+            answer = self._ask()
+            publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
+        elif shadow.sensors:
+            mujoco.mj_sensorAcc(shadow.model, data)
+        self._remember(report[WORST_SLIP], report[TIED] > 0.0, report[LACKS] > 0.0)
+        self._direct.finish(data, published=published)
+        left = report[LEFT] > TOUCHING * shadow.size
+        self._correct(data, report[DEEPEST], violated(self._ask())[1] if left else [])
 
     def _land(self, data: Any, answer: Answer) -> Answer:
         """Solve again where the motion would sink in, with what is seen there."""
@@ -314,47 +329,28 @@ class Stepper:
         needs = solution.required_friction()
         over = solution.sticking & (needs > rows.mu[contacts] * (1 + EXCEEDED))
         pairs = {tuple(sorted(pair)) for pair in rows.bodies[contacts][over].tolist()}
+        if not pairs - self._warned:
+            return
+        whole = {frozenset(names): both for names, both in self.contacts.pairs().items()}
         for pair in sorted(pairs - self._warned):
-            self._warned.add(pair)
-            table = self.contacts
-            names = tuple(_name(self.model, "body", i) for i in pair)
-            need, declared = next(
-                value for key, value in table.pairs().items() if set(key) == set(names)
-            )
+            names = [name_of(self.model, "body", i) for i in pair]
+            need, declared = whole[frozenset(names)]
             if need > declared * (1 + EXCEEDED):
+                self._warned.add(pair)
                 warnings.warn(
                     f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
                     f"coefficient of {need:.3g}, the model declares {declared:.3g}",
                     FrictionWarning,
                     stacklevel=5,
                 )
-            else:
-                self._warned.discard(pair)
 
     @property
     def contacts(self) -> Contacts:
         """The contacts of the last step, as a table."""
         if self._answer is None:
             return Contacts.none()
-        rows, chosen, solution = self._answer.rows, self._answer.contacts, self._answer.solution
-        model, place = self.model, rows.place[chosen]
-        geoms, bodies = rows.geoms[chosen].tolist(), rows.bodies[chosen].tolist()
-        frames = place[:, 3:].reshape(-1, 3, 3)
-        normal, tangent = solution.normal / rows.h, solution.tangent / rows.h
-        along = np.column_stack([normal, tangent])
-        return Contacts(
-            bodies=[(_name(model, "body", a), _name(model, "body", b)) for a, b in bodies],
-            geoms=[(_name(model, "geom", a), _name(model, "geom", b)) for a, b in geoms],
-            point=place[:, :3],
-            normal=frames[:, 0],
-            gap=rows.gap[chosen],
-            normal_force=normal,
-            tangent_force=np.linalg.norm(tangent, axis=1),
-            force=np.einsum("ni,nij->nj", along, frames),
-            required=solution.required_friction(),
-            declared=rows.mu[chosen],
-            law=list(compress(self._laws_of(rows), chosen.tolist())),
-        )
+        laws = compress(self._laws_of(self._answer.rows), self._answer.contacts.tolist())
+        return Contacts.of(self.model, self._answer, list(laws))
 
 
 _steppers: WeakKeyDictionary[Any, dict[Any, Stepper]] = WeakKeyDictionary()
@@ -407,12 +403,6 @@ def _without_landing(quick: Quick, rows: Rows, sticks: np.ndarray, answer: Answe
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:
     return rows.geoms[contacts].tobytes() + limits.tobytes()
-
-
-def _name(model: Any, kind: str, i: int) -> str:
-    if kind == "body" and i == 0:
-        return "world"
-    return getattr(model, kind)(i).name or f"{kind} {i}"
 
 
 @entry
