@@ -10,6 +10,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.models._grip import _let_go
+from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._publish import impulses
 from holdfast.mujoco._scene import (
     CONSISTENT,
@@ -19,7 +20,6 @@ from holdfast.mujoco._scene import (
     Found,
 )
 from holdfast.mujoco.assemble import Rows
-from holdfast.mujoco.contacts import EXCEEDED
 from holdfast.solution import ContactSolution
 
 LOADED = 1e-9  # part of the largest normal impulse that counts as pressing

@@ -16,7 +16,7 @@ from holdfast.mujoco._scene import EXCESS, SLIP, Found, Numbers, Scene, Work
 
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
 NO_FORCE = 1e-12  # as in `holdfast.solution`
-EXCEEDED = 1e-6  # as in `holdfast.mujoco.contacts`
+EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
 
 
 @fast_kernel

@@ -1,4 +1,4 @@
-"""What a model may not contain, refused by name."""
+"""What a model or a state may not contain, refused by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.errors import UnsupportedError
+from holdfast.errors import InputError, UnsupportedError
+from holdfast.lcp._kernel import entry
 from holdfast.mujoco._mj import mujoco
 
 _FLEX_EQUALITIES = {
@@ -32,3 +33,19 @@ def refuse(model: Any) -> None:
         raise UnsupportedError("geom/surfacevel", f"is set at {names}: a surface that moves "
                                "without its body is not supported yet; give the belt a slide "
                                "joint")  # fmt: skip
+
+
+@entry
+def is_finite(numbers: np.ndarray) -> bool:
+    """Whether all numbers are finite."""
+    rest = 0.0
+    for x in numbers:
+        rest += x - x  # NaN for what is not finite
+    return rest == 0.0
+
+
+def check_finite(data: Any) -> None:
+    """Refuse a state with NaN or infinity, by name."""
+    for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
+        if not np.isfinite(getattr(data, name)).all():
+            raise InputError(f"data.{name}", "is not finite; set a valid state before stepping")

@@ -9,6 +9,7 @@ import numpy as np
 
 from holdfast.models.laws import Law
 from holdfast.mujoco._answer import Answer
+from holdfast.mujoco._forces import EXCEEDED
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +134,6 @@ class Contacts:
             "  ".join(cell.ljust(w) for cell, w in zip(line, width, strict=True)).rstrip()
             for line in lines
         )
-
-
-EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
 
 
 def name_of(model: Any, kind: str, i: int) -> str:

@@ -19,7 +19,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from holdfast.errors import FrictionWarning, HoldfastError, InputError
-from holdfast.lcp._kernel import entry
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco._answer import Answer, from_solution
@@ -34,6 +33,7 @@ from holdfast.mujoco._at_once import (
     WORST_SLIP,
 )
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
+from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._islands import Islands, together
 from holdfast.mujoco._landing import ROUNDS, Landing, may_land
 from holdfast.mujoco._laws import Laws
@@ -44,8 +44,9 @@ from holdfast.mujoco._publish import publish
 from holdfast.mujoco._quick import OPEN, Direct, Quick
 from holdfast.mujoco._search import FOUND
 from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco._support import check_finite, is_finite
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
-from holdfast.mujoco.contacts import EXCEEDED, Contacts, name_of
+from holdfast.mujoco.contacts import Contacts, name_of
 from holdfast.solution import ContactSolution
 
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -403,19 +404,3 @@ def _without_landing(quick: Quick, rows: Rows, sticks: np.ndarray, answer: Answe
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:
     return rows.geoms[contacts].tobytes() + limits.tobytes()
-
-
-@entry
-def is_finite(numbers: np.ndarray) -> bool:
-    """Whether all numbers are finite."""
-    rest = 0.0
-    for x in numbers:
-        rest += x - x  # NaN for what is not finite
-    return rest == 0.0
-
-
-def check_finite(data: Any) -> None:
-    """Refuse a state with NaN or infinity, by name."""
-    for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
-        if not np.isfinite(getattr(data, name)).all():
-            raise InputError(f"data.{name}", "is not finite; set a valid state before stepping")

@@ -25,7 +25,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import UnsupportedError
+from holdfast.mujoco._support import UnsupportedError, check_finite, is_finite
 from holdfast.mujoco.assemble import gather
 from holdfast.mujoco.events import _onto
 from holdfast.mujoco.events._flow import Flow, RungeKutta, SymplecticEuler
@@ -37,7 +37,6 @@ from holdfast.mujoco.events._sustained import Grip
 from holdfast.mujoco.events._time_of_impact import LANDED, Arrival, Lost, Search, Slow
 from holdfast.mujoco.events._transitions import Touching, Transitions
 from holdfast.mujoco.events.log import EventLog
-from holdfast.mujoco.stepper import check_finite, is_finite
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
