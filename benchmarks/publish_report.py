@@ -64,7 +64,8 @@ def markdown(title: str, table: dict[str, Any]) -> str:
         *([shown(row.get(c)) for c in columns] for row in rows),
     ]
     body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"**{title}: {table['title'].lower()}**\n\n{body}"
+    what = table["title"]
+    return f"**{title}: {what[0].lower()}{what[1:]}**\n\n{body}"
 
 
 if __name__ == "__main__":

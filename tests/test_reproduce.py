@@ -123,6 +123,12 @@ def test_the_stamp_knows_versions_and_sources() -> None:
     assert stamp["quick"] and stamp["versions"]["numpy"] == np.__version__
     assert stamp["versions"]["holdfast"] == hf.__version__
     assert re.fullmatch("[0-9a-f]{16}", stamp["sources"])
+    shows = [
+        f"experiments/{name}.py" for name in ("page", "report", "grasp_report", "grasp_tables")
+    ]
+    assert all(provenance.SHOWS.fullmatch(name) for name in [*shows, "cli/reproduce.py"])
+    runs = ("experiments/grasp_runs.py", "experiments/scaling.py", "mujoco/stepper.py", "report.py")
+    assert not any(provenance.SHOWS.fullmatch(name) for name in runs)
     assert stamp == provenance.stamp(quick=True) != provenance.stamp(quick=False)
 
 

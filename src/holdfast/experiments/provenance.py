@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,7 +15,8 @@ from typing import Any
 import holdfast
 
 RUNS = ("numpy", "scipy", "numba", "mujoco", "daqp", "matplotlib")
-ONLY_SHOWS = ("cli", "page.py", "report.py")  # files that no result depends on
+SHOWS = re.compile(r"cli/.*|experiments/(page|plots|paper|spread|\w*_?report|\w+_tables)\.py")
+"""Files that no result of a trial depends on."""
 
 
 def machine() -> dict[str, Any]:
@@ -47,9 +49,9 @@ def fingerprint() -> str:
     root = Path(holdfast.__file__).parent
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
-        place = file.relative_to(root)
-        if not set(place.parts).intersection(ONLY_SHOWS):
-            digest.update(str(place).encode() + b"\0" + file.read_bytes())
+        place = file.relative_to(root).as_posix()
+        if not SHOWS.fullmatch(place):
+            digest.update(place.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -61,12 +61,16 @@ def _missed(results: Mapping[str, dict[str, Any]]) -> Iterator[str]:
         points = _points(results, "n", key)
         fitted, beyond = fit(points, "n"), fit(points, "n", BEYOND)
         if method.ours and fitted is not None and beyond is not None and fitted[0] > MOST:
+            cache = (
+                "Rows of a thousand contacts fit into the caches of a processor, those of a "
+                "million do not, which makes each contact more expensive on the way."
+            )
             yield (
                 f"**{method.label[0].upper()}{method.label[1:]}: {fitted[0]:.2f} instead of at "
                 f"most {MOST}.** The steepest step between two sizes has a slope of "
                 f"{fitted[1]:.2f}; fitted from {beyond[2]} to {beyond[3]} contacts the exponent is "
-                f"{beyond[0]:.2f}. Rows of a thousand contacts fit into the caches of a processor, "
-                "those of a million do not, which makes each contact more expensive on the way."
+                f"{beyond[0]:.2f}. "
+                + (cache if beyond[0] <= MOST else "So it is not linear up to the largest sizes.")
             )
 
 
@@ -148,6 +152,7 @@ def _plot(results: Mapping[str, dict[str, Any]]) -> Figure:
             axes.set_xticks(ticks, [str(m) for m in ticks])
             axes.minorticks_off()
     figure.axes[0].set_ylabel("seconds per solve")
+    figure.axes[0].set_ylim(top=200 * figure.axes[0].get_ylim()[1] ** 0.5)  # room for legends
     return Figure(
         "scaling", figure, "Time of a solve with fitted exponents. Solid: the paper's models as "
         "holdfast solves them. Dashed: methods that form a dense matrix."

@@ -24,4 +24,7 @@ class Spread:
 
     def range(self, unit: float = 1.0) -> str:
         """The extremes, in a unit."""
-        return f"{self.low / unit:.3g} to {self.high / unit:.3g}"
+        low, high = (
+            f"{x:.0f}" if x >= 100 else f"{x:.3g}" for x in (self.low / unit, self.high / unit)
+        )
+        return f"{low} to {high}"
