@@ -21,17 +21,8 @@ import numpy as np
 from holdfast.errors import FrictionWarning, HoldfastError, InputError
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
+from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco._answer import Answer, from_solution
-from holdfast.mujoco._at_once import (
-    COUNT,
-    DEEPEST,
-    LACKS,
-    LANDS,
-    LEFT,
-    PUBLISHED,
-    TIED,
-    WORST_SLIP,
-)
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
 from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._islands import Islands, together
@@ -150,7 +141,7 @@ class Stepper:
         if not self._stepped:
             return 0
         if self._found is None:
-            return int(self._direct.report[COUNT])
+            return int(self._direct.report[usual.COUNT])
         return int(np.count_nonzero(self._found.contacts))
 
     def step(self, data: Any, nstep: int = 1) -> None:
@@ -182,9 +173,10 @@ class Stepper:
             self._finish(data)
             return
         self._solved.clear()
-        answer = self._direct.answer() if status == LANDS else self._solve(gather(shadow, data))
+        lands = status == usual.LANDS
+        answer = self._direct.answer() if lands else self._solve(gather(shadow, data))
         rows = answer.rows
-        if status == LANDS or may_land(answer.velocity, rows.v, rows.h, rows.size):
+        if lands or may_land(answer.velocity, rows.v, rows.h, rows.size):
             answer = self._land(data, answer)
         self._found, self._stepped = answer, True
         publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
@@ -199,16 +191,16 @@ class Stepper:
         """Advance after a usual step."""
         self._stepped = True
         shadow, report = self.shadow, self._direct.report.tolist()
-        published = report[PUBLISHED] > 0.0
+        published = report[usual.PUBLISHED] > 0.0
         if not published:
             answer = self._ask()
             publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
         elif shadow.sensors:
             mujoco.mj_sensorAcc(shadow.model, data)
-        self._remember(report[WORST_SLIP], report[TIED] > 0.0, report[LACKS] > 0.0)
+        self._remember(report[usual.WORST_SLIP], True, report[usual.LACKS] > 0.0)
         self._direct.finish(data, published=published)
-        left = report[LEFT] > TOUCHING * shadow.size
-        self._correct(data, report[DEEPEST], violated(self._ask())[1] if left else [])
+        left = report[usual.LEFT] > TOUCHING * shadow.size
+        self._correct(data, report[usual.DEEPEST], violated(self._ask())[1] if left else [])
 
     def _land(self, data: Any, answer: Answer) -> Answer:
         """Solve again where the motion would sink in, with what is seen there."""
