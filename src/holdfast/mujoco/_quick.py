@@ -55,6 +55,7 @@ class Quick:
         self._work = np.zeros(int(1.5 * numbers) + 1)
         self._words = self._work.view(np.int64)
         self._flags = np.zeros(int(1.5 * flags) + 1, dtype=bool)
+        self._views: tuple[bytes, tuple[Scene, Work, Found]] | None = None  # for these sizes
 
     def _call(self, places: np.ndarray) -> int:
         self._settings[kernels.STEADY] = self._pause == 0
@@ -122,7 +123,12 @@ class Quick:
         )
 
     def _carved(self) -> tuple[Scene, Work, Found]:
-        return _carve(self._work, self._words, self._flags, Sizes(*self._sizes.tolist()))
+        """What the kernels work on, as views of the work arrays."""
+        key = self._sizes.tobytes()
+        if self._views is None or self._views[0] != key:
+            sizes = Sizes(*self._sizes.tolist())
+            self._views = key, _carve(self._work, self._words, self._flags, sizes)
+        return self._views[1]
 
 
 class Direct(Quick):
