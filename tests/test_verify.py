@@ -50,7 +50,7 @@ def test_forged_runs_are_found_out_and_timed() -> None:
     sunk = qpos.copy()
     sunk[250:, 2] -= 1e-6
     verdict = verify(model, time, sunk, qvel)
-    assert failed(verdict) == {"distance"}
+    assert failed(verdict) == {"distance", "motion"}  # and it got there without velocity
     assert verdict["distance"].worst == pytest.approx(1e-6, rel=1e-6)
     assert verdict["distance"].time >= time[250]
 
@@ -70,6 +70,32 @@ def test_forged_runs_are_found_out_and_timed() -> None:
     verdict = verify(model, time, qpos, slid, no_slip=True)
     assert "slip" in failed(verdict)
     assert verdict["slip"].worst == pytest.approx(0.01, rel=1e-6)
+
+
+def test_positions_that_velocities_do_not_explain_are_found_out() -> None:
+    model, time, qpos, qvel = fall()
+    moved = qpos.copy()
+    moved[100:, 0] += 1e-3  # sideways, in the air
+    verdict = verify(model, time, moved, qvel)
+    assert failed(verdict) == {"motion"} and verdict["motion"].time == time[100]
+    crept = qpos.copy()
+    crept[260:, 1] += 1e-5 * np.arange(len(qpos) - 260)  # at rest by its velocities
+    assert failed(verify(model, time, crept, qvel, no_slip=True)) == {"motion"}
+    assert "motion" in failed(verify(model, np.zeros_like(time), qpos, qvel))  # all at one time
+
+
+def test_a_contact_that_opens_slowly_does_not_slip() -> None:
+    """Within reach of the floor, but in flight: rounding errors are no push."""
+    model, data = load(box('pos="0 0 .10000001"'))
+    data.qvel[:] = 0.3, 0.0, 1e-5, 0.0, 0.0, 0.0
+    model.opt.gravity[:] = 0.0
+    states = []
+    for k in range(10):
+        states.append((k * 1e-3, data.qpos.copy(), data.qvel.copy()))
+        mujoco.mj_integratePos(model, data.qpos, data.qvel, 1e-3)
+        data.qvel[1] += 1e-17
+    time, qpos, qvel = (np.array(column) for column in zip(*states, strict=True))
+    assert verify(model, time, qpos, qvel, no_slip=True).passed
 
 
 def test_mujocos_own_run_is_audited() -> None:
@@ -92,6 +118,10 @@ def test_bad_arrays_are_refused() -> None:
         verify(model, time, qpos[:, :6], qvel)
     with pytest.raises(hf.InputError, match="time"):
         verify(model, time[::-1], qpos, qvel)
+    with pytest.raises(hf.InputError, match="time"):
+        verify(model, time[:, None], qpos, qvel)
+    with pytest.raises(hf.InputError, match="qpos: holds"):
+        verify(model, time, qpos.astype(str), qvel)
     qvel[3, 0] = np.nan
     with pytest.raises(hf.InputError, match="qvel"):
         verify(model, time, qpos, qvel)
@@ -170,3 +200,13 @@ def test_what_is_no_trajectory(
     assert Verify(trajectory=path).run() == 2
     said = capsys.readouterr().err
     assert ("lacks" if arrays else "does not exist") in said
+
+
+@pytest.mark.parametrize("metadata", ["{no", "[1]"])
+def test_metadata_that_is_none(
+    tmp_path: Path, metadata: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.npz"
+    np.savez(path, time=[0.0], qpos=[[0.0]], qvel=[[0.0]], metadata=metadata)
+    assert Verify(trajectory=path).run() == 2
+    assert "metadata" in capsys.readouterr().err

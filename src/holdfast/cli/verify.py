@@ -18,7 +18,7 @@ from holdfast.errors import InputError
 
 @dataclass(frozen=True)
 class Verify:
-    """Audit a trajectory: distances, complementarity, momentum, energy, slip.
+    """Audit a trajectory: distances, motion, momentum, complementarity, energy, slip.
 
     Reads what `holdfast simulate --out` wrote, or any .npz with `time`, `qpos` and `qvel` (and
     perhaps `ctrl`) and a scene. The exit code is 0 if every check passes and 1 if one fails.
@@ -34,6 +34,8 @@ class Verify:
     """Gain of energy between two samples that passes, part of the largest kinetic energy."""
     momentum: float = 0.02
     """Unexplained part of a change of momentum that passes."""
+    motion: float = 0.02
+    """Part of a displacement that passes which the velocities do not explain."""
     slip: float = 1e-6
     """Sliding that passes where there shall be none [m/s]."""
     no_slip: bool | None = None
@@ -53,7 +55,11 @@ class Verify:
         if no_slip is None:
             no_slip = str(metadata.get("contact", "")).startswith("noslip")
         tolerances = Tolerances(
-            distance=self.penetration, energy=self.energy, momentum=self.momentum, slip=self.slip
+            distance=self.penetration,
+            energy=self.energy,
+            momentum=self.momentum,
+            motion=self.motion,
+            slip=self.slip,
         )
         with progress_bar("verifying", quiet=self.format == "json") as progress:
             verdict = verify(
@@ -114,7 +120,12 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if missing:
         raise InputError("trajectory", f"{path} holds {', '.join(arrays)}; it lacks "
                          f"{', '.join(sorted(missing))}")  # fmt: skip
-    metadata = json.loads(str(arrays["metadata"])) if "metadata" in arrays else {}
+    try:
+        metadata = json.loads(str(arrays["metadata"])) if "metadata" in arrays else {}
+    except ValueError as error:
+        raise InputError("trajectory", f"{path}: metadata is no JSON: {error}") from error
+    if not isinstance(metadata, dict):
+        raise InputError("trajectory", f"{path}: metadata is no table of names and values")
     for name in ("scene", "model"):
         if name in arrays:
             metadata.setdefault("scene", str(arrays[name]))

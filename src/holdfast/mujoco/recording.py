@@ -53,7 +53,7 @@ class EventSummary:
         self.events += len(kinds)
         self.impacts += kinds.count("impact")
         self.settled += kinds.count("settled")
-        self.largest_penetration = max(-smallest_gap, 0.0)
+        self.largest_penetration = max(0.0, -smallest_gap)
 
 
 @dataclass

@@ -8,6 +8,7 @@ two samples. So any trajectory can be audited, whoever made it.
 check            what is measured
 ===============  ==================================================================================
 distance         smallest signed distance between surfaces at any sample [m]
+motion           part of the displacement between two samples that their velocities do not explain
 momentum         part of the change of momentum that no pushing contact, joint or smooth force
                  explains, relative to the largest of what goes into it
 complementarity  speed at which a lasting contact parts that pushed, weighted by its impulse [m/s]
@@ -48,6 +49,8 @@ class Tolerances:
     """Deepest penetration [m]."""
     momentum: float = 0.02
     """Unexplained part of a change of momentum, relative."""
+    motion: float = 0.02
+    """Unexplained part of a displacement, relative."""
     complementarity: float | None = None
     """Parting of a contact that pushed [m/s]; what a free fall gains in two samples if None."""
     energy: float = 1e-6
@@ -82,6 +85,7 @@ class Sample(NamedTuple):
     """What MuJoCo says of one state."""
 
     time: float
+    q: np.ndarray
     v: np.ndarray
     M: np.ndarray
     f: np.ndarray  # smooth forces, with the controls from here on
@@ -143,11 +147,12 @@ def verify(
     """
     tol = tolerances or Tolerances()
     _check(model, time, qpos, qvel, ctrl)
-    step, pull = float(np.diff(time).max()), float(np.linalg.norm(model.opt.gravity))
+    step, pull = float(np.diff(time).max()), float(np.linalg.norm(model.opt.gravity)) or 1.0
     eye = _Eye(model, step)
     parting = 2.0 * step * pull if tol.complementarity is None else tol.complementarity
     checks = {
         "distance": Check("distance", "m", tol.distance, worst=-np.inf),
+        "motion": Check("motion", "", tol.motion),
         "momentum": Check("momentum", "", tol.momentum),
         "complementarity": Check("complementarity", "m/s", parting),
         "energy": Check("energy", "", tol.energy),
@@ -163,13 +168,14 @@ def verify(
         now = eye.look(time[k], qpos[k], qvel[k], controls)
         checks["distance"].see(-now.distance, now.time)
         largest = max(largest, now.kinetic)
-        if before is not None and now.time > before.time:
+        if before is not None:
             dt = now.time - before.time
             work = dt * max(before.power, now.power_end)
             gain = now.energy - before.energy - work
             first_order = 0.5 * dt**2 * float(before.f @ np.linalg.solve(before.M, before.f))
             gains.append((gain, now.time, first_order))
             _judge_impulse(before, now, checks)
+            checks["motion"].see(eye.unexplained(before, now), now.time)
         before = now
         progress((k + 1) / len(time))
     for gain, at, _ in gains:
@@ -198,10 +204,10 @@ def _judge_impulse(a: Sample, b: Sample, checks: dict[str, Check]) -> None:
     scale, left = max(size, changed, given), max(left - DOUBT * shift, 0.0)
     checks["momentum"].see(left / scale if scale > 0.0 else 0.0, b.time)
     earlier = _same(b, a)
-    lasts = (earlier >= 0) & b.touching
-    lasts[lasts] = a.touching[earlier[lasts]]
+    lasts = _lasting(b, a, earlier)
     normal = _at_the_end(a, b, z)
-    pushes = (normal > SMALL * z.max(initial=0.0)) & lasts
+    weight = np.linalg.norm(np.linalg.solve(L, b.N.T), axis=0) * normal  # as `scale`
+    pushes = (normal > SMALL * z.max(initial=0.0)) & (weight > SMALL * scale) & lasts
     if pushes.any():
         parting = (b.N @ b.v) * normal / normal.max()
         checks["complementarity"].see(max(float(parting[pushes].max()), 0.0), b.time)
@@ -219,6 +225,13 @@ def _same(a: Sample, b: Sample) -> np.ndarray:
         if same.size:
             found[i] = same[np.linalg.norm(b.point[same] - a.point[i], axis=1).argmin()]
     return found
+
+
+def _lasting(a: Sample, b: Sample, other: np.ndarray) -> np.ndarray:
+    """(n,) which contacts of a sample touch in it and in the other one."""
+    lasts = (other >= 0) & a.touching
+    lasts[lasts] = b.touching[other[lasts]]
+    return lasts
 
 
 def _at_the_end(a: Sample, b: Sample, z: np.ndarray) -> np.ndarray:
@@ -297,6 +310,7 @@ class _Eye:
             free[start + 3 : start + count] = True
         return Sample(
             time=float(time),
+            q=np.array(qpos),
             v=np.array(qvel),
             M=M,
             f=acting[-1][0],
@@ -315,6 +329,28 @@ class _Eye:
             E=J[free].copy(),
             U=J[limits].copy(),
         )
+
+    def unexplained(self, a: Sample, b: Sample) -> float:
+        """Part of the way between two samples that no velocities between theirs can have gone.
+
+        Smooth motion goes about the mean way. Where something may have been hit in between, its
+        impulses may have turned the velocity as far as the energy lost allows.
+        """
+        own, dt, L = self.model, b.time - a.time, np.linalg.cholesky(b.M)
+        reached, off = a.q.copy(), np.empty(own.nv)
+        mujoco.mj_integratePos(own, reached, 0.5 * (a.v + b.v), dt)
+        mujoco.mj_differentiatePos(own, off, 1.0, reached, b.q)
+        first, last, change, missed = (
+            float(np.linalg.norm(L.T @ x)) for x in (a.v, b.v, b.v - a.v, off)
+        )
+        pull = dt * float(np.linalg.norm(np.linalg.solve(L, a.f)))
+        allowed = (0.5 + DOUBT) * change
+        steady = _lasting(a, b, _same(a, b)).all() and _lasting(b, a, _same(b, a)).all()
+        if not steady or len(a.U) or len(b.U):
+            allowed += change + pull + np.sqrt(max(first**2 - last**2, 0.0))
+        slack = self.reach * float(np.sqrt(b.M.diagonal().max(initial=0.0)))
+        whole = dt * max(first, last, pull) + slack
+        return max(missed - dt * allowed - slack, 0.0) / whole if whole > 0.0 else 0.0
 
     def _forces(self, ctrl: np.ndarray | None) -> tuple[np.ndarray, float]:
         """Smooth forces under these controls, and the power of the actuators."""
@@ -344,6 +380,11 @@ class _Eye:
 
 
 def _check(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None:
+    for name, array in (("time", time), ("qpos", qpos), ("qvel", qvel), ("ctrl", ctrl)):
+        if array is not None and np.asarray(array).dtype.kind not in "fiu":
+            raise InputError(name, f"holds {np.asarray(array).dtype}; expected numbers")
+    if np.ndim(time) != 1:
+        raise InputError("time", f"has shape {np.shape(time)}; expected one time of each sample")
     k = len(time)
     wanted = {"qpos": (qpos, model.nq), "qvel": (qvel, model.nv)}
     if ctrl is not None:

@@ -268,10 +268,11 @@ class EventDriven:
             there: (k,) where sustained contacts are in its listing, or -1.
             flow: the motion.
         """
+        speed = np.abs(flow.start.qvel).max(initial=0.0)
+        if flow.rough > ROUGH * max(speed, np.sqrt(self._size)):
+            return False  # a body that spins by radians in a step, too
         if there.size == 0:
             return True
-        if flow.rough > ROUGH * max(np.abs(arrival.state.qvel).max(), np.sqrt(self._size)):
-            return False
         gap = np.where(there >= 0, arrival.listed.gap[np.maximum(there, 0)], 0.0)
         drift = np.where(flow.loaded, np.abs(gap), -gap).max(initial=0.0)
         return bool(drift <= DRIFT[flow.name] * self._size)
