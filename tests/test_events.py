@@ -275,3 +275,18 @@ def test_tipping_box_falls_as_a_pendulum() -> None:
     inertia = 0.04 / 6 + edge**2
     speed = np.sqrt(2 * G * edge * (np.cos(lean - np.pi / 4) - np.cos(angle)) / inertia)
     assert data.qvel[4] == pytest.approx(speed, rel=1e-9)
+
+
+def test_a_body_that_spins_fast_gains_no_energy() -> None:
+    """Several radians in a step: pieces are halved in flight, too."""
+    geom = '<geom type="box" size=".02 .04 .06" mass="1"/>'
+    model, data = load(f'<body pos="0 0 1"><freejoint/>{geom}</body>')
+    model.opt.gravity[:] = 0.0
+    model.opt.timestep = 0.002
+    data.qvel[3:] = 500.0, 1000.0, 800.0
+    x, y, z = np.array([0.02, 0.04, 0.06]) ** 2
+    inertia = np.array([y + z, z + x, x + y]) / 3.0
+    before = 0.5 * float(inertia @ data.qvel[3:] ** 2)
+    hf.EventDriven(model, integrator="rk4").step(data, 5)
+    after = 0.5 * float(inertia @ data.qvel[3:] ** 2)
+    assert 0.99 * before < after < 1.0001 * before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict, dataclass
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zipfile import BadZipFile
@@ -83,7 +84,10 @@ class Verify:
             result = {
                 "passed": verdict.passed,
                 "samples": verdict.samples,
-                "checks": [asdict(c) | {"passed": c.passed} for c in verdict.checks],
+                "checks": [
+                    asdict(c) | {"passed": c.passed, "time": None if isnan(c.time) else c.time}
+                    for c in verdict.checks
+                ],
                 "notes": verdict.notes,
             }
             json.dump(result, sys.stdout, indent=1)

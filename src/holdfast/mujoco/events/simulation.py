@@ -132,7 +132,13 @@ class EventDriven:
         return self.shadow.user
 
     def step(self, data: Any, nstep: int = 1) -> None:
-        """Advance `data` by `nstep` time steps of the model, with all events within."""
+        """Advance `data` by `nstep` time steps of the model, with all events within.
+
+        Raises:
+            EventError, InputError: as `advance`.
+        """
+        if nstep < 0:
+            raise InputError("nstep", f"is {nstep}; it must not be negative")
         for _ in range(nstep):
             self.advance(data, self.model.opt.timestep)
 
