@@ -22,10 +22,10 @@ from holdfast.experiments.locomotion import (
 from holdfast.experiments.parts import Section
 from holdfast.experiments.terrain import PEAK, SAMPLES, SIDE, bumps, flat
 from holdfast.experiments.walker import walker
-from holdfast.experiments.walking import Course, Walk, histogram, in_turns
-from holdfast.experiments.walking_methods import MujocoWalk, SteppedWalk, ViscousWalk
 from holdfast.models import NoSlip
 from holdfast.mujoco.scenes import LEGS
+from holdfast.mujoco.walking import Course, Walk, histogram, in_turns
+from holdfast.mujoco.walking_methods import MujocoWalk, SteppedWalk, ViscousWalk
 
 # --- gait ----------------------------------------------------------------------------------------
 

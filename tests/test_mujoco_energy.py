@@ -126,12 +126,9 @@ def start(name: str) -> tuple[hf.Stepper, Ledger]:
     return hf.Stepper(model), Ledger(model, data)
 
 
-SINKS_IN = pytest.mark.xfail(reason="0.4 mm at one impact, for one step", strict=True)
-MARKS = {name: [pytest.mark.slow] for name in LONG}
-MARKS["pile of twenty"].append(SINKS_IN)
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, ())) for n in SCENES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in SCENES]
+)
 def test_passive_scene_gains_no_energy_and_sinks_in_nowhere(name: str) -> None:
     (stepper, ledger), count = start(name), SCENES[name][2]
     first = ledger.energy

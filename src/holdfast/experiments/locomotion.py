@@ -78,7 +78,7 @@ def terrain_of(ground: str, seed: int) -> Terrain:
 
 def course_of(ground: str, seed: int) -> Any:
     """Ground, gait and start of a trial: a little beside the line and off its heading."""
-    from holdfast.experiments.walking import Course
+    from holdfast.mujoco.walking import Course
 
     aside, askew = np.random.default_rng([seed, 1]).uniform(-1.0, 1.0, 2)
     start = (START, float(ASIDE * aside))
@@ -86,9 +86,9 @@ def course_of(ground: str, seed: int) -> Any:
 
 
 def _methods(course: Any) -> dict[str, Callable[[], Any]]:
-    from holdfast.experiments.walking_methods import MujocoWalk, SteppedWalk
     from holdfast.models import DrumwrightShell, NoSlip
     from holdfast.mujoco.comparison import RECIPES
+    from holdfast.mujoco.walking_methods import MujocoWalk, SteppedWalk
 
     return {
         NO_SLIP: lambda: SteppedWalk(course, NoSlip()),
@@ -101,7 +101,7 @@ def _methods(course: Any) -> dict[str, Callable[[], Any]]:
 
 def _walks(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[str, Any]]:
     def run(report: Report) -> dict[str, Any]:
-        from holdfast.experiments.walking import in_turns
+        from holdfast.mujoco.walking import in_turns
 
         for start in _methods(course_of("terrain", seed)).values():
             _warm_up(start())
@@ -118,8 +118,8 @@ def _walks(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[st
 
 def _viscous(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[str, Any]]:
     def run(report: Report) -> dict[str, Any]:
-        from holdfast.experiments.walking import in_turns
-        from holdfast.experiments.walking_methods import ViscousWalk
+        from holdfast.mujoco.walking import in_turns
+        from holdfast.mujoco.walking_methods import ViscousWalk
 
         _warm_up(ViscousWalk(course_of("terrain", seed), MU_V))
         walk = ViscousWalk(course_of(ground, seed), MU_V)

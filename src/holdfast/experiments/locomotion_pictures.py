@@ -70,7 +70,7 @@ def paths_figure(results: Results, ground: str) -> Figure:
 
 def times_figure(results: Results) -> Figure:
     """How long contact solves take."""
-    from holdfast.experiments.walking import BINS
+    from holdfast.mujoco.walking import BINS
 
     there = grounds(results, walked)
     viscous = grounds(results, slid)

@@ -15,7 +15,7 @@ from matplotlib.text import Text
 COLORS = ("#2f7fd6", "#e0762f", "#2a9d6f", "#c8457a", "#8a63d2", "#b38a1e", "#4aa6b8", "#8a8f98")
 """Readable on white and on black."""
 
-INK, PAPER = "#1c2430", "#ffffff"
+PAPER = "#ffffff"
 NIGHT_INK, NIGHT_PAPER = "#e3e7ee", "#12161d"
 GRID = "#8a93a040"
 _INKS = {"#000000", "#1c2430", "#262626"}

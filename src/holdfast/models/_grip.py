@@ -135,12 +135,12 @@ def _search(
                 solution, normal=spread.normal, tangent=spread.tangent,
                 bilateral=spread.bilateral, extra=spread.extra, rounds=rounds,
             )  # fmt: skip
-            return _let_go(solution, held & spread.pressed)
+            return let_go(solution, held & spread.pressed)
         held = take | (held if spread.tied else held & spread.pressed)
     return None
 
 
-def _let_go(solution: ContactSolution, grips: np.ndarray) -> ContactSolution:
+def let_go(solution: ContactSolution, grips: np.ndarray) -> ContactSolution:
     """The same without the tangents of contacts that are held but carry nothing."""
     if (grips == solution.sticking).all():
         return solution

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._grip import _let_go
+from holdfast.models._grip import let_go
 from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._publish import impulses
 from holdfast.mujoco._scene import (
@@ -143,4 +143,4 @@ def solution_of(rows: Rows, found: Found) -> ContactSolution:
     )
     if numbers[CONSISTENT] == 0.0:
         return replace(solution, consistent=False)
-    return _let_go(solution, found.grips[contacts])
+    return let_go(solution, found.grips[contacts])

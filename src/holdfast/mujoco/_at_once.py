@@ -16,7 +16,6 @@ from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
 from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
-    PIVOTS,
     SLIP,
     STAGES,
     Found,
@@ -33,8 +32,7 @@ from holdfast.mujoco.assemble import list_rows
 GROW, NARROW, LANDS, JAMS = 10, 11, 12, 13
 
 # Settings, by their place in the array of them.
-(INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, STEADY, SEARCH,
- SETTINGS) = range(10)  # fmt: skip
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, SEARCH, SETTINGS = range(9)
 
 SIZE = 10  # place of the mean size of bodies among the options
 
@@ -43,8 +41,7 @@ SIZE = 10  # place of the mean size of bodies among the options
  MODEL) = range(9)  # fmt: skip
 
 # What is reported, by its place.
-(DEEPEST, LEFT, WORST_SLIP, LACKS, TIED, PUBLISHED, NUMBERS, FLAGS, COUNT, SEARCHED,
- REPORT) = range(11)  # fmt: skip
+DEEPEST, LEFT, WORST_SLIP, LACKS, TIED, PUBLISHED, NUMBERS, FLAGS, COUNT, REPORT = range(10)
 
 
 @kernel
@@ -256,8 +253,7 @@ def at_once(
             return NARROW
         fill_scene(places, of_double, sz, settings[STICK] == 1, nr.h, contact[mem.POS] // 8, sc,
                    out)  # fmt: skip
-    status = find_motion(sc, nr, wk, out, settings[STEADY] == 1, settings[SEARCH] == 1)
-    report[SEARCHED] = 1.0 if status != FOUND or out.numbers[PIVOTS] > 0.0 else 0.0
+    status = find_motion(sc, nr, wk, out, settings[SEARCH] == 1)
     if status != FOUND:
         return status
     report_on(sc, nr, out, report)

@@ -23,7 +23,6 @@ NOT_TRIED = kernels.NARROW
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _carve: Any = getattr(carve, "py_func", carve)
 _room: Any = getattr(room, "py_func", room)
-PAUSE = 4  # calls after one that was not steady
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
 
 
@@ -44,7 +43,6 @@ class Quick:
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
         self._settings[kernels.INERTIA] = GIVEN
         self._settings[kernels.SEARCH] = 1
-        self._pause = 0  # calls until the steady way is tried again
         self._contact = self._model = self._nowhere = np.zeros(kernels.MODEL, dtype=np.int64)
         self._sizes = np.zeros(6, dtype=np.int64)
         self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, 0))
@@ -58,15 +56,6 @@ class Quick:
         self._views: tuple[bytes, tuple[Scene, Work, Found]] | None = None  # for these sizes
 
     def _call(self, places: np.ndarray) -> int:
-        self._settings[kernels.STEADY] = self._pause == 0
-        status = self._tried(places)
-        if self._pause:
-            self._pause -= 1
-        elif self.report[kernels.SEARCHED]:
-            self._pause = PAUSE
-        return status
-
-    def _tried(self, places: np.ndarray) -> int:
         while True:
             status = kernels.at_once(
                 places, self._contact, self._model, self._settings, self._options,
@@ -173,9 +162,6 @@ class Direct(Quick):
         """
         shadow, settings = self._shadow, self._settings
         if not self.applies:
-            return NOT_TRIED
-        if self._pause and not settings[kernels.SEARCH]:
-            self._pause -= 1
             return NOT_TRIED
         kind = quick_kind(shadow, data, self._state[0])
         if kind is None:

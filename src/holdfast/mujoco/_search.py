@@ -54,7 +54,6 @@ PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 # nearly dependent to certify, the rank tolerance grows by steps.
 COARSER, COARSEST = 100.0, 1e-3
 STRAINED = 1e3  # friction, as a multiple of the largest normal impulse, that shows such tangents
-HOVERING = 100.0  # multiple of an open gap that a contact which gripped may have and grip again
 MAX_SOLVES = 40  # rounds of releasing, taking back and listing what the motion would still close
 
 
@@ -173,12 +172,6 @@ def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
 
 
 @kernel
-def hovers(sc: Scene, nr: Numbers, out: Found, i: int) -> bool:
-    """Return whether a contact is open by what it lifted off while it jammed, step by step."""
-    return out.expected[sc.first[i] + 1] and sc.gap[i] < HOVERING * nr.open
-
-
-@kernel
 def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
              out: Found) -> bool:  # fmt: skip
     """Release what is not pressed, take back what is pressed and slides; return if nothing is.
@@ -200,7 +193,7 @@ def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
         elif pressed and sc.sticks[i] and not slippery[i]:
             if sliding(sc, nr, wk, i, out.motion, scale) <= SLIDING:
                 continue
-            if freed[i] and sc.gap[i] > nr.open and not hovers(sc, nr, out, i):
+            if freed[i] and sc.gap[i] > nr.open:
                 slippery[i] = True
                 continue
             out.held[i] = True
@@ -278,13 +271,11 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
 
 
 @kernel
-def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, steady: bool,
-                search: bool) -> int:  # fmt: skip
+def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, search: bool) -> int:
     """Find the motion of a step and its forces; fill out.
 
     Args:
-        steady: whether to try first if what touches goes on touching and sticks.
-        search: whether to search if not.
+        search: whether to search where not all that touches goes on touching and sticks.
 
     Returns:
         FOUND, or what is in doubt.
@@ -293,7 +284,7 @@ def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, steady: bool,
     if not prepare(sc, nr, wk, out):
         return NOT_SOLVED
     free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held
-    if steady and stay(sc, nr, ne, free, wk, out):
+    if stay(sc, nr, ne, free, wk, out):
         if not list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
             return FOUND
         hold_new(sc, wk, out)

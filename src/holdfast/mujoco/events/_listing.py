@@ -79,12 +79,6 @@ class Listing:
         T[slides] = self.rows[first[slides] + 2]
         return S, T
 
-    def friction_rows(self, some: np.ndarray) -> np.ndarray:
-        """Numbers of all friction rows (tangents, torsion, rolling) of the chosen contacts."""
-        count = self.dim[some] - 1
-        start = np.repeat(np.cumsum(count) - count, count)
-        return np.repeat(self.first[some], count) + 1 + np.arange(count.sum()) - start
-
     def match(self, other: Listing) -> np.ndarray:
         """(n,) the same contacts in another listing, nearest points first; -1 where there is none.
 

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import entry
+from holdfast.mujoco._forces import add, dot
 from holdfast.mujoco.events._listing import Listing
 from holdfast.mujoco.events._nearest import Solve, nearest
 from holdfast.mujoco.events._probe import Probe, Smooth, State
@@ -159,16 +160,16 @@ def put_rows(
     for k in range(sustained.shape[0]):
         if sustained[k] >= 0 and mu_v[k] > 0.0 and dim[sustained[k]] >= 3:
             for row in range(first[sustained[k]] + 1, first[sustained[k]] + 3):
-                force_out[row] = -mu_v[k] * _dot(rows[row], v)
-                _add(force_out[row], rows[row], f_inout)
+                force_out[row] = -mu_v[k] * dot(rows[row], v)
+                add(force_out[row], rows[row], f_inout)
     for r in range(loss.shape[0]):
         row = rows[ne + r]
-        speed, size = _dot(row, v), 0.0
+        speed, size = dot(row, v), 0.0
         for j in range(v.shape[0]):
             size += abs(row[j] * v[j])
         if abs(speed) > MOVING * size:
             force_out[ne + r] = -loss[r] if speed > 0.0 else loss[r]
-            _add(force_out[ne + r], row, f_inout)
+            add(force_out[ne + r], row, f_inout)
         else:
             which_out[n] = ne + r
             lo_out[n], hi_out[n] = -loss[r], loss[r]
@@ -177,20 +178,6 @@ def put_rows(
         for j in range(v.shape[0]):
             values_out[r, j] = rows[which_out[r], j]
     return g, normals, n
-
-
-@kernel
-def _dot(a: np.ndarray, b: np.ndarray) -> float:
-    total = 0.0
-    for j in range(a.shape[0]):
-        total += a[j] * b[j]
-    return total
-
-
-@kernel
-def _add(factor: float, row: np.ndarray, x_inout: np.ndarray) -> None:
-    for j in range(row.shape[0]):
-        x_inout[j] += factor * row[j]
 
 
 @entry
@@ -213,7 +200,7 @@ def row_speeds(
     """
     n = 0
     for r in range(ne):
-        speeds_out[n], found_out[n] = _dot(rows[r], v), True
+        speeds_out[n], found_out[n] = dot(rows[r], v), True
         n += 1
     for normals in range(2):
         for k in range(sustained.shape[0]):
@@ -223,7 +210,7 @@ def row_speeds(
             start, stop = (0, 1) if normals == 1 else (1, dim[i])
             for e in range(start, stop):
                 found_out[n] = there[i] >= 0
-                speeds_out[n] = _dot(rows[first[there[i]] + e], v) if there[i] >= 0 else 0.0
+                speeds_out[n] = dot(rows[first[there[i]] + e], v) if there[i] >= 0 else 0.0
                 n += 1
 
 

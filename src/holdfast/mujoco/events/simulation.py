@@ -164,7 +164,7 @@ class EventDriven:
             mujoco.mj_setState(self.model, data, before, _STATE)
             del self.events.events[count:]
             self.smallest_gap, self._transitions.memory = smallest, memory
-            if isinstance(error, HoldfastError) and not isinstance(error, InputError):
+            if isinstance(error, HoldfastError):
                 raise EventError(
                     f"the step from {data.time:.9g} s could not be completed at "
                     f"{reached.time:.9g} s: {error}",

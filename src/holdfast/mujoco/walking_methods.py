@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from holdfast.experiments.walking import Course, Press, Walk, clock, histogram, median
 from holdfast.lcp import LCPResult, Status
 from holdfast.lcp.lemke import LemkeOutcome, lemke
 from holdfast.models import ContactModel, Viscous
@@ -18,6 +17,7 @@ from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.events import EventDriven
 from holdfast.mujoco.events._nearest import nearest
 from holdfast.mujoco.stepper import Stepper
+from holdfast.mujoco.walking import Course, Press, Walk, clock, histogram, median
 
 NEAR = 1e-7  # [m] feet closer to the ground than this stand on it, where forces are not known
 
