@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,26 @@ def test_what_stands_is_not_searched_for(name: str) -> None:
         solution = stepper.solution
         assert solution is not None and solution.is_exact() and solution.consistent
         assert solution.momentum_residual() < 1e-12
+
+
+ONE_STEP = """
+import mujoco, holdfast as hf
+from holdfast.lcp import _solve
+from holdfast.mujoco import _at_once, _search, scenes
+model = mujoco.MjModel.from_xml_string(scenes.row_of_boxes(2))
+data = mujoco.MjData(model)
+mujoco.mj_resetDataKeyframe(model, data, 0)
+hf.step(model, data)
+kernels = (_at_once.at_once, _search.pose, _search.weigh, _solve.advance, _solve.survey)
+print([len(kernel.signatures) for kernel in kernels])
+"""
+
+
+@pytest.mark.jit
+def test_a_step_that_searches_for_nothing_compiles_no_search() -> None:
+    command = [sys.executable, "-c", ONE_STEP]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert run.stdout.split("\n")[-2] == "[1, 0, 0, 0, 0]"
 
 
 @pytest.mark.parametrize("name", STANDING)

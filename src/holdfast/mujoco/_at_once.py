@@ -14,7 +14,6 @@ from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtr
 from holdfast.mujoco._landing import may_land
 from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
 from holdfast.mujoco._scene import (
-    CONSISTENT,
     EXCESS,
     SLIP,
     STAGES,
@@ -23,16 +22,17 @@ from holdfast.mujoco._scene import (
     Scene,
     Sizes,
     carve,
+    numbers_of,
     room,
 )
-from holdfast.mujoco._search import FOUND, find_motion
+from holdfast.mujoco._usual import FOUND, find_usual
 from holdfast.mujoco.assemble import list_rows
 
-# What `at_once` returns beside what `find_motion` does.
-GROW, NARROW, LANDS, JAMS = 10, 11, 12, 13
+# What `at_once` returns beside what `find_usual` does.
+GROW, NARROW, LANDS = 10, 11, 12
 
 # Settings, by their place in the array of them.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, SEARCH, SETTINGS = range(9)
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, SETTINGS = range(8)
 
 SIZE = 10  # place of the mean size of bodies among the options
 
@@ -41,7 +41,7 @@ SIZE = 10  # place of the mean size of bodies among the options
  MODEL) = range(9)  # fmt: skip
 
 # What is reported, by its place.
-DEEPEST, LEFT, WORST_SLIP, LACKS, TIED, PUBLISHED, NUMBERS, FLAGS, COUNT, REPORT = range(10)
+DEEPEST, LEFT, WORST_SLIP, LACKS, PUBLISHED, NUMBERS, FLAGS, COUNT, REPORT = range(9)
 
 
 @kernel
@@ -127,7 +127,6 @@ def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> Non
         sc.loss.shape[0], nr.h,
     )  # fmt: skip
     report_out[WORST_SLIP], report_out[LACKS] = out.numbers[SLIP], out.numbers[EXCESS]
-    report_out[TIED] = out.numbers[CONSISTENT]
     count = 0
     for i in range(out.contacts.shape[0]):
         count += int(out.contacts[i])
@@ -199,15 +198,12 @@ def at_once(
             the step and acceleration.
 
     Returns:
-        What `find_motion` does, or GROW if work and flags must have the sizes that are reported,
-        or NARROW if pyramids must be listed as axes. LANDS and JAMS: the motion found must be
-        looked at, for what it meets on its way, or for another one that does not jam.
+        What `find_usual` does, or GROW if work and flags must have the sizes that are reported,
+        or NARROW if pyramids must be listed as axes, or LANDS: the motion that was found must be
+        looked at, for what it meets on its way.
     """
     m = sizes[0]
-    nr = Numbers(
-        options[0], options[1], options[2], options[3], options[4], options[5], options[6],
-        options[7], int(options[8]), options[9],
-    )  # fmt: skip
+    nr = numbers_of(options)
     given = settings[INERTIA] == GIVEN
     sz = Sizes(m, sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
     ncon, width = np.int64(0), contact[mem.STRIDE] // 8
@@ -253,14 +249,12 @@ def at_once(
             return NARROW
         fill_scene(places, of_double, sz, settings[STICK] == 1, nr.h, contact[mem.POS] // 8, sc,
                    out)  # fmt: skip
-    status = find_motion(sc, nr, wk, out, settings[SEARCH] == 1)
+    status = find_usual(sc, nr, wk, out)
     if status != FOUND:
         return status
     report_on(sc, nr, out, report)
     if given:
         return status
-    if report[TIED] == 0.0:
-        return JAMS
     if may_land(out.motion, sc.v, nr.h, options[SIZE]):
         return LANDS
 

@@ -198,13 +198,13 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
                 wk.warm[t] = c  # the solver is done with it
                 whiten(sc, wk, sc.first[i] + e, wk.white[free + t])
                 t += 1
-    contact = wk.warm[:t]
+    contact, bounds = wk.warm[:t], wk.bounds.reshape(wk.bounds.size)
     status = share_tangents(
         flat[free * m : (free + t) * m].reshape(t, m), contact, flat[: free * m].reshape(free, m),
         wk.each[3, :n], rest, np.sqrt(dot(total, total)), wk.square, wk.vector,
         wk.columns[: 2 * m * t].reshape(2, m, t), wk.long[: 2 * t].reshape(2, t),
         wk.E[: t * m].reshape(t, m), wk.values.reshape(wk.values.size)[: free * m].reshape(free, m),
-        wk.pivots, wk.bounds[:t], wk.bounds[t : t + free],
+        wk.pivots, bounds[:t], bounds[t : t + free],
     )  # fmt: skip
     if status != SHARED:
         return status
@@ -212,10 +212,10 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
         if r < ne or r >= dry_and_limits:
             out.impulse[r] = 0.0
     for l in range(free):
-        out.impulse[wk.at[l]] = wk.bounds[t + l]
+        out.impulse[wk.at[l]] = bounds[t + l]
     for l in range(t):
         row = sc.first[wk.which[0, contact[l]]] + 1 + l % 2
-        out.impulse[row] = wk.bounds[l]
+        out.impulse[row] = bounds[l]
     for c in range(n):
         out.impulse[sc.first[wk.which[0, c]]] = wk.each[3, c]
     return SHARED

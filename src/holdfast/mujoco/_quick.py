@@ -6,21 +6,34 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.lcp.factored import Arrays, _run
 from holdfast.lcp.options import DEFAULT
 from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco import _at_once as kernels
+from holdfast.mujoco import _search as search
 from holdfast.mujoco._answer import Answer, solution_of
 from holdfast.mujoco._inertia import GIVEN, quick_kind
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._scene import Found, Scene, Sizes, Work, carve, room
-from holdfast.mujoco._search import FOUND
+from holdfast.mujoco._scene import (
+    CONSISTENT,
+    EXCESS,
+    SLIP,
+    Found,
+    Scene,
+    Sizes,
+    Work,
+    carve,
+    room,
+)
 from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 
 NOT_TRIED = kernels.NARROW
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+_DENSE = np.empty((0, 0), dtype=np.int64)
 _carve: Any = getattr(carve, "py_func", carve)
 _room: Any = getattr(room, "py_func", room)
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
@@ -37,12 +50,12 @@ class Quick:
     def __init__(self, contact: Any) -> None:
         known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
-        options = getattr(contact, "options", None) or DEFAULT
-        tolerances = (*options.kernel_arguments, getattr(contact, "rank_tol", RANK_TOL))
+        self._tolerances = getattr(contact, "options", None) or DEFAULT
+        rank_tol = getattr(contact, "rank_tol", RANK_TOL)
+        tolerances = (*self._tolerances.kernel_arguments, rank_tol)
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
         self._settings[kernels.INERTIA] = GIVEN
-        self._settings[kernels.SEARCH] = 1
         self._contact = self._model = self._nowhere = np.zeros(kernels.MODEL, dtype=np.int64)
         self._sizes = np.zeros(6, dtype=np.int64)
         self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, 0))
@@ -92,12 +105,26 @@ class Quick:
         ):  # fmt: skip
             ours[...] = theirs
         self._options[:3] = rows.h, TOUCHING * rows.size, OPEN * rows.size
-        return self._answer(rows) if self._call(self._nowhere) == FOUND else None
+        status = self._call(self._nowhere)
+        if status == NOT_SETTLED:
+            status = self._search()
+        return self._answer(rows) if status == FOUND else None
+
+    def _search(self) -> int:
+        """Go on where the case is not a usual one; FOUND, or what is in doubt."""
+        scene, wk, out = self._carved()
+        arrays = self._work, self._words, self._flags, self._sizes, self._options
+        status = search.AGAIN
+        while status == search.AGAIN:
+            k, warm, rank_tol = search.pose(*arrays)
+            problem = Arrays(wk.values[:k], _DENSE, scene.A, out.v_free, *wk.bounds[:, :k])
+            solved, y = _run(problem, wk.warm[:warm], self._tolerances, rank_tol)
+            status = search.weigh(*arrays, y, k, solved)
+        return status
 
     def _answer(self, rows: Rows) -> Answer:
         """What was found for these rows, copied."""
         found = Found(*map(np.copy, self._carved()[2]))
-        report = self.report
         return Answer(
             rows=rows,
             velocity=found.motion,
@@ -105,9 +132,9 @@ class Quick:
             contacts=found.contacts,
             limits=found.limits,
             grips=found.grips,
-            slip=float(report[kernels.WORST_SLIP]),
-            excess=report[kernels.LACKS] > 0.0,
-            consistent=report[kernels.TIED] > 0.0,
+            slip=float(found.numbers[SLIP]),
+            excess=bool(found.numbers[EXCESS] > 0.0),
+            consistent=bool(found.numbers[CONSISTENT] > 0.0),
             make=lambda: solution_of(rows, found),
         )
 
@@ -144,7 +171,7 @@ class Direct(Quick):
         self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
         self._settings[kernels.STICK] = laws.only == "stick"
         self._settings[kernels.HAND_OVER] = not shadow.sensors
-        self._settings[kernels.SEARCH] = own.ntree < 2  # else in pieces, see `_islands`
+        self._whole = own.ntree < 2  # else it is searched for in pieces, see `_islands`
         arrays = (
             own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
             own.D_colind, shadow.geom_body, user.geom_margin,
@@ -158,7 +185,8 @@ class Direct(Quick):
         """Solve and publish from MuJoCo's own arrays, and hand the velocity over for `mj_Euler`.
 
         Returns:
-            FOUND, or what is in doubt; NOT_TRIED if the rows have to be gathered first.
+            FOUND; or LANDS if a motion was found and is yet to be looked at and published; or what
+            is in doubt, or NOT_TRIED: then the rows have to be gathered first.
         """
         shadow, settings = self._shadow, self._settings
         if not self.applies:
@@ -171,7 +199,11 @@ class Direct(Quick):
             self._now = now
             settings[kernels.INERTIA], settings[kernels.LISTED], settings[kernels.WANTED] = now[:3]
             self._options[0] = shadow.h
-        return self._call(self._memory.places(data))
+        status = self._call(self._memory.places(data))
+        if status == NOT_SETTLED and self._whole and self._search() == FOUND:
+            consistent = self._carved()[2].numbers[CONSISTENT] > 0.0
+            return kernels.LANDS if consistent else NOT_SETTLED
+        return status
 
     def finish(self, data: Any, *, published: bool) -> None:
         """Integrate with exactly the velocity that was solved for.

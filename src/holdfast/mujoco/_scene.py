@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.lcp._kernel import kernel
-from holdfast.lcp._solve import work_size
 
 # Numbers that the search reports, by their place in `Found.numbers`.
-SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, REPORTED = range(7)
+# FREE: whether the search has yet to see who leaves when nothing is held.
+SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, FREE, SOLVES, REPORTED = range(9)
 STAGES = 5  # systems of `holdfast.mujoco._steady`
 
 
@@ -98,13 +98,9 @@ class Work(NamedTuple):
     envelope: np.ndarray  # (m,) integers
     x: np.ndarray  # (8, m)
     values: np.ndarray  # (nefc, m)
-    bounds: np.ndarray  # (3 nefc,)
+    bounds: np.ndarray  # (3, nefc): offset, lower and upper bound of each row of the problem
     at: np.ndarray  # (nefc,) integers
-    offsets: np.ndarray  # none: rows are dense
     warm: np.ndarray  # (2 n + limits,) integers
-    solver: np.ndarray
-    solver_integers: np.ndarray
-    out: np.ndarray
     white: np.ndarray  # (nefc + n + m, m)
     which: np.ndarray  # (1, n) integers
     each: np.ndarray  # (5, n)
@@ -137,13 +133,21 @@ class Found(NamedTuple):
 
 
 @kernel
+def numbers_of(options: np.ndarray) -> Numbers:
+    """Return the numbers that an array lists."""
+    return Numbers(
+        options[0], options[1], options[2], options[3], options[4], options[5], options[6],
+        options[7], int(options[8]), options[9],
+    )  # fmt: skip
+
+
+@kernel
 def room(sz: Sizes) -> tuple[int, int]:
     """Return the sizes of the arrays that `carve` divides: numbers and booleans."""
     m, n, nefc = sz.m, sz.n, sz.nefc
-    solver = work_size(nefc, m, 0, m, 1, m, nefc, n + sz.nl)
-    floats = (6 + STAGES) * m * m + (20 + STAGES) * m + 2 * sz.ne + sz.nf + sz.nl
-    floats += 24 * n + 6 * m * n + 3 * nefc * m + (12 + STAGES) * nefc + m * (m + n)
-    floats += 16 + REPORTED + STAGES + solver
+    floats = (6 + STAGES) * m * m + (18 + STAGES) * m + 2 * sz.ne + sz.nf + sz.nl
+    floats += 24 * n + 6 * m * n + 3 * nefc * m + (9 + STAGES) * nefc + m * (m + n)
+    floats += REPORTED + STAGES
     integers = 10 * n + (3 + STAGES) * m + 4 * nefc + sz.nl
     return floats + integers, 12 * n + sz.nl + 2 * nefc
 
@@ -181,13 +185,8 @@ def carve(
     p += (nefc + n + m) * m
     by_row = work[p : p + (9 + STAGES) * nefc].reshape(9 + STAGES, nefc)
     p += (9 + STAGES) * nefc
-    out = work[p : p + 3 * nefc + 2 * m + 16]
-    p += 3 * nefc + 2 * m + 16
     numbers, valid = work[p : p + REPORTED], work[p + REPORTED : p + REPORTED + STAGES]
     p += REPORTED + STAGES
-    size = work_size(nefc, m, 0, m, 1, m, nefc, n + nl)
-    solver, solver_integers = work[p : p + size], words[p : p + size]
-    p += size
     listed = words[p : p + 7 * n].reshape(7, n)
     p += 7 * n
     which = words[p : p + n].reshape(1, n)
@@ -209,10 +208,9 @@ def carve(
     play = Play(at[1], at[2], by_row[4], at[3], by_row[5], by_row[6], by_row[7], by_row[8])
     kept = Kept(square[6:], by_coordinate[3:], vectors[18:], by_row[9:], valid)
     wk = Work(
-        square[1:2], by_coordinate[0], vectors[4:12], rows[1], by_row[:3].reshape(3 * nefc), at[0],
-        words[:0].reshape(0, 0), warm, solver, solver_integers, out, white, which, each[2:7],
-        masks[:7], square[2:6], vectors[12:17], columns, long, E, by_coordinate[1:3], vectors[17],
-        play, kept,
+        square[1:2], by_coordinate[0], vectors[4:12], rows[1], by_row[:3], at[0], warm, white,
+        which, each[2:7], masks[:7], square[2:6], vectors[12:17], columns, long, E,
+        by_coordinate[1:3], vectors[17], play, kept,
     )  # fmt: skip
     found = Found(
         vectors[2], vectors[3], by_row[3], masks[7], masks[8], masks[9], masks[10], limits, loaded,

@@ -1,11 +1,11 @@
-"""The motion of a step in compiled code: the kernel behind the stepper's usual path.
+"""The search for the motion of a step, where it is not a usual one.
 
 What `holdfast.models.Mixed` does with a `ContactProblem`, on MuJoCo's own rows and without making
 either: list the contacts that the motion would close, hold those that want to stick, solve, share
 the forces out, release what nothing presses and take back what is pressed and slides, until the
-two agree; then see whether the motion closes further contacts. The kernel gives up where anything
-is in doubt; the stepper then takes the long way, which has more to try and can explain
-itself.
+two agree; then see whether the motion closes further contacts. It goes in rounds of `pose`, a
+solve, and `weigh`, driven by `holdfast.mujoco._quick`, and gives up where anything is in doubt; the
+stepper then takes the long way, which has more to try and can explain itself.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
-from holdfast.lcp._kernel import kernel
-from holdfast.lcp._solve import INFEASIBLE, SCALARS, SURVEY, UNCERTIFIED, advance, survey
+from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._solve import INFEASIBLE, UNCERTIFIED
 from holdfast.lcp.status import Status
 from holdfast.models._grip import SLIDING
 from holdfast.models._sharing import SHARED
@@ -28,25 +27,34 @@ from holdfast.mujoco._forces import (
     judge,
     measure,
     share,
-    size_of,
     tied_as_solved,
     whiten,
 )
 from holdfast.mujoco._scene import (
     CONSISTENT,
+    FREE,
     PIVOTS,
     RANK_TOL,
-    REPORTED,
     ROUNDS,
+    SOLVES,
     Found,
     Numbers,
     Scene,
+    Sizes,
     Work,
+    carve,
+    numbers_of,
 )
-from holdfast.mujoco._steady import stay
+from holdfast.mujoco._usual import (
+    FOUND,
+    NOT_BALANCED,
+    NOT_SETTLED,
+    NOT_SOLVED,
+    hold_new,
+    list_closing,
+)
 
-# What `find_motion` returns: all is well, or what is in doubt.
-FOUND, NOT_SOLVED, NOT_BALANCED, NOT_SETTLED = 0, 1, 2, 3
+AGAIN = 4  # what `weigh` returns if the search goes on
 PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 
 # Collision detectors place points to about 1e-7. Tangents that differ by no more than that are
@@ -58,29 +66,12 @@ MAX_SOLVES = 40  # rounds of releasing, taking back and listing what the motion 
 
 
 @kernel
-def list_closing(sc: Scene, nr: Numbers, ne: int, nf: int, x: np.ndarray, bound: float,
-                 out: Found) -> bool:  # fmt: skip
-    """Add contacts and limits that the motion x closes beyond `bound`; return if there are any."""
-    added = False
-    for i in range(sc.gap.shape[0]):
-        if not out.contacts[i] and sc.gap[i] + nr.h * dot(sc.rows[sc.first[i]], x) <= bound:
-            out.contacts[i] = True
-            added = True
-    for i in range(sc.limit_gap.shape[0]):
-        if not out.limits[i] and sc.limit_gap[i] + nr.h * dot(sc.rows[ne + nf + i], x) <= bound:
-            out.limits[i] = True
-            added = True
-    return added
-
-
-@kernel
 def _put(sc: Scene, wk: Work, k: int, row: int, b: float, lo: float, hi: float) -> int:
     """Make a row of MuJoCo's list row k of the problem; return k + 1."""
-    size = wk.at.shape[0]
     for j in range(sc.v.shape[0]):
         wk.values[k, j] = sc.rows[row, j]
     wk.at[k] = row
-    wk.bounds[k], wk.bounds[size + k], wk.bounds[2 * size + k] = b, lo, hi
+    wk.bounds[0, k], wk.bounds[1, k], wk.bounds[2, k] = b, lo, hi
     return k + 1
 
 
@@ -157,21 +148,6 @@ def sliding(sc: Scene, nr: Numbers, wk: Work, i: int, x: np.ndarray, scale: floa
 
 
 @kernel
-def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
-    """Hold all contacts that want to stick; return whether some might leave if they were free."""
-    doubt = ne > 0
-    scale = max(size_of(wk, sc.v), size_of(wk, out.v_free))
-    for i in range(sc.gap.shape[0]):
-        out.held[i] = out.contacts[i] and sc.sticks[i]
-        wk.masks[6, i] = out.contacts[i]
-        if out.held[i] and not doubt:
-            away = dot(sc.rows[sc.first[i]], out.v_free) + closing(sc, nr, i, out)
-            if away > 0.0:  # by more than rounding, and a detector's noise?
-                doubt = away > SLIDING * scale * whiten(sc, wk, sc.first[i], wk.x[6])
-    return doubt
-
-
-@kernel
 def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
              out: Found) -> bool:  # fmt: skip
     """Release what is not pressed, take back what is pressed and slides; return if nothing is.
@@ -214,15 +190,6 @@ def conclude(sc: Scene, n: int, tied: bool, wk: Work, out: Found) -> None:
 
 
 @kernel
-def hold_new(sc: Scene, wk: Work, out: Found) -> None:
-    """Hold contacts that have just been listed."""
-    for i in range(sc.gap.shape[0]):
-        if out.contacts[i] and not wk.masks[6, i]:
-            wk.masks[6, i] = True
-            out.held[i] = sc.sticks[i]
-
-
-@kernel
 def strained(sc: Scene, out: Found) -> bool:
     """Return whether tangents that are all but the same are held apart."""
     normal = friction = 0.0
@@ -245,108 +212,80 @@ def let_go(held_inout: np.ndarray) -> bool:
     return some
 
 
-@kernel
-def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
-    """Factor the inertia, find the free velocity and the contacts that it closes."""
-    m, ne, nf = sc.v.shape[0], sc.target.shape[0], sc.loss.shape[0]
-    for k in range(REPORTED):
-        out.numbers[k] = 0.0
-    out.numbers[RANK_TOL] = nr.rank_tol
-    if cholesky(sc.A, wk.envelope, wk.L, nr.symmetry) != 0:
-        return False
-    for j in range(m):
-        out.v_free[j] = sc.f[j]
-    solve_lower(wk.L, wk.envelope, out.v_free)
-    solve_upper(wk.L, wk.envelope, out.v_free)
-    for j in range(m):
-        out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
-    for i in range(sc.gap.shape[0]):
-        out.contacts[i] = out.closed[i] = False
-        for k in range(2, 6):
-            wk.masks[k, i] = False
-    for i in range(sc.limit_gap.shape[0]):
-        out.limits[i] = False
-    list_closing(sc, nr, ne, nf, out.v_free, nr.touch, out)
-    return True
-
-
-@kernel
-def find_motion(sc: Scene, nr: Numbers, wk: Work, out: Found, search: bool) -> int:
-    """Find the motion of a step and its forces; fill out.
-
-    Args:
-        search: whether to search where not all that touches goes on touching and sticks.
+@entry
+def pose(
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, options: np.ndarray
+) -> tuple[int, int, float]:
+    """Pose the next problem of a search; see `Quick` for the arrays.
 
     Returns:
-        FOUND, or what is in doubt.
+        How many rows it has, how many of them are expected to be loaded, the rank tolerance.
     """
-    m, nefc, ne, nf = sc.v.shape[0], wk.at.shape[0], sc.target.shape[0], sc.loss.shape[0]
-    if not prepare(sc, nr, wk, out):
-        return NOT_SOLVED
-    free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held
-    if stay(sc, nr, ne, free, wk, out):
-        if not list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
-            return FOUND
-        hold_new(sc, wk, out)
-    if not search:
+    sc, wk, out = carve(
+        work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    )
+    ne, nf = sc.target.shape[0], sc.loss.shape[0]
+    held = wk.masks[2] if out.numbers[FREE] > 0.0 else out.held
+    g, k = collect(sc, numbers_of(options), ne, nf, held, wk, out)
+    return k, list_expected(out.expected, g, k - nf, wk), out.numbers[RANK_TOL]
+
+
+@entry
+def weigh(
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, options: np.ndarray,
+    y: np.ndarray, k: int, status: int,
+) -> int:  # fmt: skip
+    """Take over the answer to the problem that was posed, and say how to go on.
+
+    Args:
+        work, words, flags, sizes, options: see `Quick`.
+        y, k, status: what `holdfast.lcp.factored` wrote for k rows, and how that ended.
+
+    Returns:
+        FOUND, AGAIN, or what is in doubt.
+    """
+    sc, wk, out = carve(
+        work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    )
+    nr, ne, nf = numbers_of(options), sc.target.shape[0], sc.loss.shape[0]
+    free, rank_tol = out.numbers[FREE] > 0.0, out.numbers[RANK_TOL]
+    out.numbers[SOLVES] += 1.0
+    if out.numbers[SOLVES] > MAX_SOLVES:
         return NOT_SETTLED
-    rank_tol = nr.rank_tol
-    for solves in range(MAX_SOLVES):
-        # The solver is called in one place: whatever calls it is compiled as long as it is.
-        g, k = collect(sc, nr, ne, nf, wk.masks[2] if free else out.held, wk, out)
-        y = wk.out[: 2 * k + m + min(m, k) + SCALARS]
-        if k > 0:
-            warm = wk.warm[: list_expected(out.expected, g, k - nf, wk)]
-            values = wk.values.reshape(wk.values.size)[: k * m].reshape(k, m)
-            b, lo = wk.bounds[:k], wk.bounds[nefc : nefc + k]
-            hi = wk.bounds[2 * nefc : 2 * nefc + k]
-            status, fresh = SURVEY, True
-            while status == SURVEY:
-                status = advance(
-                    values, wk.offsets, sc.A, out.v_free, b, lo, hi, warm, wk.solver,
-                    wk.solver_integers, y, fresh, g + nf, nr.symmetry, nr.feasibility, nr.rank,
-                    nr.zero_row, nr.certificate, nr.max_pivots, rank_tol,
-                )  # fmt: skip
-                fresh = False
-                if status == SURVEY:
-                    status = survey(
-                        values, wk.offsets, sc.A, m, b, lo, hi, warm, wk.solver,
-                        wk.solver_integers, y, g + nf, nr.feasibility, nr.certificate,
-                    )  # fmt: skip
-            if status == INFEASIBLE and not free and let_go(out.held):
-                continue  # perhaps not where contacts may slide
-            if status in (PIVOT_LIMIT, UNCERTIFIED) and rank_tol < COARSEST:
-                rank_tol *= COARSER
-                continue
-            if status != 0:  # also a long solve, which goes where Ctrl-C gets through
-                return NOT_SOLVED
-        keep(sc, k, y, wk, out)
-        n, scale = measure(sc, nr, wk, out)
-        if free:
-            free = False
-            for c in range(n):
-                if wk.each[0, c] > SLIDING:
-                    out.held[wk.which[0, c]] = False
-            continue
-        status = share(sc, ne, out.held, n, wk, out)
-        tied = status == SHARED or tied_as_solved(sc, out.held, status >= 0, n, wk, out)
-        if not tied and rank_tol == nr.rank_tol and strained(sc, out):
-            rank_tol *= COARSER
-            continue
-        if 2 * solves > MAX_SOLVES:  # it takes long: no more second thoughts
-            for i in range(sc.gap.shape[0]):
-                wk.masks[3, i] = True
-        if not exchange(sc, nr, n, scale, tied, wk, out):
-            out.numbers[ROUNDS] += 1
-        elif list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
-            hold_new(sc, wk, out)
-        elif balanced(sc, wk, out):
-            out.numbers[RANK_TOL] = rank_tol
-            conclude(sc, n, tied, wk, out)
-            judge(sc, nr, out)
-            return FOUND
-        elif rank_tol < COARSEST:
-            rank_tol *= COARSER
-        else:
-            return NOT_BALANCED
-    return NOT_SETTLED
+    if status == INFEASIBLE and not free and let_go(out.held):
+        return AGAIN  # perhaps not where contacts may slide
+    if status in (PIVOT_LIMIT, UNCERTIFIED) and rank_tol < COARSEST:
+        out.numbers[RANK_TOL] *= COARSER
+        return AGAIN
+    if status != 0:
+        return NOT_SOLVED
+    keep(sc, k, y, wk, out)
+    n, scale = measure(sc, nr, wk, out)
+    if free:
+        out.numbers[FREE] = 0.0
+        for c in range(n):
+            if wk.each[0, c] > SLIDING:
+                out.held[wk.which[0, c]] = False
+        return AGAIN
+    status = share(sc, ne, out.held, n, wk, out)
+    tied = status == SHARED or tied_as_solved(sc, out.held, status >= 0, n, wk, out)
+    if not tied and rank_tol == nr.rank_tol and strained(sc, out):
+        out.numbers[RANK_TOL] *= COARSER
+        return AGAIN
+    if 2 * out.numbers[SOLVES] > MAX_SOLVES + 2:  # it takes long: no more second thoughts
+        for i in range(sc.gap.shape[0]):
+            wk.masks[3, i] = True
+    if not exchange(sc, nr, n, scale, tied, wk, out):
+        out.numbers[ROUNDS] += 1.0
+        return AGAIN
+    if list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
+        hold_new(sc, wk, out)
+        return AGAIN
+    if balanced(sc, wk, out):
+        conclude(sc, n, tied, wk, out)
+        judge(sc, nr, out)
+        return FOUND
+    if rank_tol < COARSEST:
+        out.numbers[RANK_TOL] *= COARSER
+        return AGAIN
+    return NOT_BALANCED

@@ -33,9 +33,9 @@ from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
 from holdfast.mujoco._quick import OPEN, Direct, Quick
-from holdfast.mujoco._search import FOUND
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import check_finite, is_finite
+from holdfast.mujoco._usual import FOUND
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
 from holdfast.mujoco.contacts import Contacts, name_of
 from holdfast.solution import ContactSolution
@@ -173,10 +173,10 @@ class Stepper:
             self._finish(data)
             return
         self._solved.clear()
-        lands = status == usual.LANDS
-        answer = self._direct.answer() if lands else self._solve(gather(shadow, data))
+        found = status == usual.LANDS
+        answer = self._direct.answer() if found else self._solve(gather(shadow, data))
         rows = answer.rows
-        if lands or may_land(answer.velocity, rows.v, rows.h, rows.size):
+        if may_land(answer.velocity, rows.v, rows.h, rows.size):
             answer = self._land(data, answer)
         self._found, self._stepped = answer, True
         publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
