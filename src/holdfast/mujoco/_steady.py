@@ -11,10 +11,10 @@ normals   sum of n n'          equalities, held tangents      f = N p
 tangents  sum of f t t'        equalities, torsion, rolling   f T p; s: impulses of B
 ========  ===================  =============================  ===============================
 
-Rows may depend on each other: four contacts of a face have twelve rows and rank six. The search
-has to decide where they nearly do, and where a contact turns out to pull, to part or to hold
-without being pressed: every condition of an answer is looked at here, none is taken from the last
-step.
+Rows may depend on each other: four contacts of a face have twelve rows and rank six. Where they do
+not, one system is enough (see `_independent`). The search has to decide where they nearly do, and
+where a contact turns out to pull, to part or to hold without being pressed: every condition of an
+answer is looked at here, none is taken from the last step.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -27,6 +27,7 @@ import numpy as np
 from holdfast.lcp._kernel import kernel
 from holdfast.models._sharing import PRESSED
 from holdfast.mujoco._forces import add, balanced, closing, dot, judge, size_of
+from holdfast.mujoco._independent import DEPENDENT, PULLS, UNIQUE, solve_independent
 from holdfast.mujoco._scene import CONSISTENT, STAGES, Found, Numbers, Scene, Work
 from holdfast.mujoco._systems import length, measure_rows, solve, take
 
@@ -61,20 +62,26 @@ def list_held(sc: Scene, ne: int, drive: float, scale: float, begin: int, held: 
 
 
 @kernel
-def find_velocity(sc: Scene, nr: Numbers, ne: int, stage: int, held: np.ndarray, wk: Work,
-                  out: Found) -> bool:  # fmt: skip
-    """Fill out.motion, if all rows can hold: of listed contacts, equalities and dry friction."""
-    m, nf, play = sc.v.shape[0], sc.loss.shape[0], wk.play
+def list_all(sc: Scene, nr: Numbers, ne: int, held: np.ndarray, wk: Work, out: Found) -> int:
+    """Make all rows that hold those of B; return how many, or -1 if a contact cannot press."""
+    play = wk.play
     k = list_held(sc, ne, 1.0, 1.0 / SOFT, 1, held, wk)
-    for i in range(nf):
+    for i in range(sc.loss.shape[0]):
         if play.length2[ne + i] > 0.0:
             k = take(play, k, ne + i, 0.0, 1.0 / (SOFT * play.length2[ne + i]))
     for i in range(sc.gap.shape[0]):
         if out.contacts[i]:
             length2 = play.length2[sc.first[i]]
             if length2 == 0.0:
-                return False
+                return -1
             k = take(play, k, sc.first[i], -closing(sc, nr, i, out), 1.0 / (SOFT * length2))
+    return k
+
+
+@kernel
+def find_velocity(sc: Scene, ne: int, stage: int, k: int, wk: Work, out: Found) -> bool:
+    """Fill out.motion, if all k rows can hold."""
+    m, nf, play = sc.v.shape[0], sc.loss.shape[0], wk.play
     q = wk.x[3]
     for j in range(m):
         q[j] = dot(sc.A[0, j], out.v_free)
@@ -188,11 +195,20 @@ def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> b
         out.impulse[r] = 0.0
         out.loaded[r] = False
     measure_rows(sc.rows, sc.A[0], wk.x[6], wk.play)
-    size = 0.0
+    size, status = 0.0, DEPENDENT
     for held_now in range(0 if free else 1, 2):
         held = wk.masks[2] if held_now == 0 else out.held
         stage = FREE_VELOCITY if held_now == 0 else VELOCITY
-        if not find_velocity(sc, nr, ne, stage, held, wk, out):
+        k = list_all(sc, nr, ne, held, wk, out)
+        if k < 0:
+            return False
+        known = wk.kept.valid[stage] > 0.0  # to depend on each other
+        status = DEPENDENT if known else solve_independent(sc, ne, k, wk, out)
+        if status == PULLS:
+            return False
+        if status == UNIQUE:
+            continue
+        if not find_velocity(sc, ne, stage, k, wk, out):
             return False
         size = find_effect(sc, ne, wk, out)
         stage = FREE_NORMALS if held_now == 0 else NORMALS
@@ -200,7 +216,9 @@ def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> b
             return False
     for i in range(sc.gap.shape[0]):
         out.grips[i] = out.held[i] and wk.masks[1, i]
-    if not find_tangents(sc, ne, size, wk, out) or not balanced(sc, wk, out):
+    if status == DEPENDENT and not find_tangents(sc, ne, size, wk, out):
+        return False
+    if not balanced(sc, wk, out):
         return False
     out.numbers[CONSISTENT] = 1.0
     judge(sc, nr, out)
