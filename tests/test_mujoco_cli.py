@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import holdfast.mujoco.stepper as stepper_module
 from holdfast.cli.simulate import Simulate
 from holdfast.mujoco import scenes
+from holdfast.mujoco._whole import NOT_TRIED
+from holdfast.mujoco.stepper import Stepper
 
 pytestmark = pytest.mark.jit  # thousands of steps: without compilation they take too long
 
@@ -91,16 +92,17 @@ def test_interrupted_run_leaves_a_valid_file(
     box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, count = tmp_path / "run.npz", 0
-    forward = stepper_module.forward
+    step = Stepper._step
 
-    def interrupted(*arguments: object) -> None:
+    def interrupted(self: Stepper, data: object, status: int) -> None:
         nonlocal count
         count += 1
         if count == 20:  # in the middle of the 20th step
             raise KeyboardInterrupt
-        forward(*arguments)  # pyright: ignore[reportArgumentType]
+        step(self, data, status)
 
-    monkeypatch.setattr(stepper_module, "forward", interrupted)
+    monkeypatch.setattr(Stepper, "_whole", lambda *_: NOT_TRIED)  # only Python can be interrupted
+    monkeypatch.setattr(Stepper, "_step", interrupted)
     assert Simulate(scene=box, duration=10.0, out=out, format="json").run() == 130
     check_partial(out, steps=19)
 

@@ -16,6 +16,8 @@ from holdfast.mujoco import FrictionWarning, UnsupportedError, scenes
 BOX = '<body name="box" pos="0 0 .1"><freejoint/><geom name="g" type="box" size=".1 .1 .1"/></body>'
 FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
 
+ANOTHER_BOX = '<body pos="{} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+
 
 def load(world: str, extra: str = "", option: str = "") -> tuple[mujoco.MjModel, mujoco.MjData]:
     xml = f"<mujoco><option {option}/><worldbody>{world}</worldbody>{extra}</mujoco>"
@@ -164,11 +166,12 @@ def test_contacts_out_of_reach_are_inactive_for_the_user() -> None:
 
 
 def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = ("stepper.forward", "_at_once.at_once", "_at_once.take_back")
+    usual = ("stepper.forward", "_at_once.hand_over", "_at_once.take_back")
     viscous = ("stepper.gather", "stepper.publish", "stepper.violated")
     for contact, stages in ((hf.NoSlip(), usual), (hf.Viscous(1.0), viscous)):
         model, data = load(FLOOR + BOX)
         stepper = hf.Stepper(model, contact)
+        stepper._direct._guard = None  # stage by stage
         stepper.step(data, 3)
         before = state(model, data)
         for error in (RuntimeError("broken"), KeyboardInterrupt()):
@@ -183,6 +186,37 @@ def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
                         stepper.step(data)
                 assert np.array_equal(state(model, data), before)
         stepper.step(data)  # goes on as if nothing had been
+
+
+def test_memory_that_does_not_suffice_is_an_error() -> None:
+    """MuJoCo warns and leaves contacts out; bodies would sink in."""
+    boxes = "".join(ANOTHER_BOX.format(i) for i in range(60))
+    model, data = load(FLOOR + boxes, '<size memory="100K"/>')
+    before = state(model, data)
+    for _ in range(2):
+        with pytest.raises(UnsupportedError, match="size/memory"):
+            hf.step(model, data)
+        assert np.array_equal(state(model, data), before)
+
+
+def test_state_survives_an_error_of_mujoco() -> None:
+    """MuJoCo ends the process where nobody catches its errors."""
+    model, data = load(FLOOR + 60 * ANOTHER_BOX.format(0), '<size memory="60K"/>')
+    before = state(model, data)
+    for _ in range(2):
+        with pytest.raises(mujoco.FatalError, match="out of memory"):
+            hf.step(model, data)
+        assert np.array_equal(state(model, data), before)
+
+
+def test_data_of_another_model_are_refused() -> None:
+    model, _ = load(FLOOR + BOX)
+    _, other = load(FLOOR + BOX + ANOTHER_BOX.format(1))
+    stepper = hf.Stepper(model)
+    with pytest.raises(hf.InputError, match="another model"):
+        stepper.step(other)
+    with pytest.raises(hf.InputError, match="MjData"):
+        stepper.step(model)
 
 
 @pytest.mark.parametrize("name", ["qpos", "qvel", "qfrc_applied"])

@@ -21,13 +21,17 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import config, njit
+from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.event import Event, Listener, register
+
+COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
 _SWITCHES: dict[str, Any] = {
     "cache": True,
@@ -89,17 +93,52 @@ def _stamp() -> tuple[tuple[str, int, int], ...]:
 _STAMP = _stamp()
 
 
+def _stamped(kernel: Any) -> Any:
+    """The kernel, its cache stamped with all sources."""
+    file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if hasattr(file, "_source_stamp"):
+        file._source_stamp = (file._source_stamp, _STAMP)
+    return kernel
+
+
 def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator that compiles with these switches, the cache stamped with all sources."""
+    """A decorator that compiles with these switches."""
 
     def compile_(function: Callable[..., Any]) -> Any:
-        kernel = njit(**switches)(function)
-        file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-        if hasattr(file, "_source_stamp"):
-            file._source_stamp = (file._source_stamp, _STAMP)
-        return kernel
+        return _stamped(njit(**switches)(function))
 
     return compile_
+
+
+class CEntry:
+    """A kernel that C can call; compiled when its address is asked for.
+
+    Args:
+        kernel: of arrays of addresses and numbers.
+        signature: of the kernel, in Numba's types.
+    """
+
+    def __init__(self, kernel: Callable[..., Any], signature: Any) -> None:
+        self.kernel, self._signature = kernel, signature
+
+    @cached_property
+    def _compiled(self) -> Any:
+        options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
+        types = self._signature.args, self._signature.return_type
+        made: Any = CFunc(self.kernel, types, {}, options)
+        made.enable_caching()
+        _stamped(made).compile()
+        return made
+
+    @property
+    def address(self) -> int:
+        """Where it is."""
+        return self._compiled.address
+
+    @cached_property
+    def call(self) -> Callable[..., None]:
+        """The same for Python; the kernel itself if nothing is compiled."""
+        return self._compiled.ctypes if COMPILED else self.kernel
 
 
 class _CollectLater(Listener):
@@ -129,6 +168,10 @@ entry = _compiler(_SWITCHES)
 # written: for comparisons and compensated arithmetic.
 kernel = _compiler(_PART)
 
-# The same, where sums may be reassociated so that loops vectorise. The order is fixed when the
-# kernel is compiled, so results are still the same bits at every run.
+# The same, as a part of each kernel that calls it: where there are so many arrays that it takes
+# longer to hand them over than to use them.
+inlined = _compiler({**_PART, "forceinline": True})
+
+# The same as `kernel`, where sums may be reassociated so that loops vectorise. The order is fixed
+# when the kernel is compiled, so results are still the same bits at every run.
 fast_kernel = _compiler(_FAST)

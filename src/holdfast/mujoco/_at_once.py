@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import entry, inlined, kernel
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._correct import violations
+from holdfast.mujoco._forces import dot
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtract_derivative
 from holdfast.mujoco._landing import may_land
 from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
@@ -32,7 +33,7 @@ from holdfast.mujoco.assemble import list_rows
 GROW, NARROW, LANDS = 10, 11, 12
 
 # Settings, by their place in the array of them.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, SETTINGS = range(8)
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, SETTINGS = range(7)
 
 SIZE = 10  # place of the mean size of bodies among the options
 
@@ -40,13 +41,14 @@ SIZE = 10  # place of the mean size of bodies among the options
 (M_ROWNNZ, M_COLIND, DAMPING, DAMPING_POLY, D_ROWNNZ, D_COLIND, GEOM_BODY, USER_MARGIN,
  MODEL) = range(9)  # fmt: skip
 
-# What is reported, by its place.
-DEEPEST, LEFT, WORST_SLIP, LACKS, PUBLISHED, NUMBERS, FLAGS, COUNT, REPORT = range(9)
+# What is reported, by its place; the last two are the largest of all whole steps.
+(DEEPEST, LEFT, WORST_SLIP, LACKS, PUBLISHED, NUMBERS, FLAGS, COUNT, SLIPPED, SUNK,
+ REPORT) = range(11)  # fmt: skip
 
 
-@kernel
+@inlined
 def fill_inertia(places: np.ndarray, model: np.ndarray, settings: np.ndarray, h: float,
-                 v_free: np.ndarray, M_work: np.ndarray, sc: Scene) -> None:  # fmt: skip
+                 v_free: np.ndarray, rate: np.ndarray, sc: Scene) -> None:  # fmt: skip
     """Fill A, v and f of the smooth step, see `holdfast.mujoco._inertia`."""
     m, kind = sc.v.shape[0], settings[INERTIA]
     qvel, force = (
@@ -76,15 +78,13 @@ def fill_inertia(places: np.ndarray, model: np.ndarray, settings: np.ndarray, h:
         entries = 0
         for i in range(m):
             entries += rownnz[i]
-            for j in range(m):
-                M_work[i, j] = A[i, j]
         column = mem.integers(model[D_COLIND], 1, entries)[0]
         derivative = mem.floats(mem.word(places[mem.DERIVATIVE]), 1, entries)[0]
-        subtract_derivative(M_work, derivative, rownnz, column, A, h)
+        subtract_derivative(derivative, rownnz, column, A, h)
+        for j in range(m):
+            rate[j] = (v_free[j] - qvel[j]) / h
         for i in range(m):
-            sc.f[i] = 0.0
-            for j in range(m):
-                sc.f[i] += A[i, j] * ((v_free[j] - qvel[j]) / h)
+            sc.f[i] = dot(A[i], rate)
 
 
 @kernel
@@ -98,7 +98,7 @@ def count_rows(dims: np.ndarray, address: np.ndarray, start: int) -> tuple[int, 
     return n, nefc
 
 
-@kernel
+@inlined
 def fill_scene(
     places: np.ndarray, of_double: np.ndarray, sz: Sizes, stick: bool, h: float, pos: int,
     sc: Scene, out: Found,
@@ -119,7 +119,7 @@ def fill_scene(
             sc.place[c, e] = of_double[sc.listed[0, c], pos + e]
 
 
-@kernel
+@inlined
 def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> None:
     """Fill in what the stepper keeps."""
     report_out[DEEPEST], report_out[LEFT] = violations(
@@ -133,7 +133,7 @@ def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> Non
     report_out[COUNT] = count
 
 
-@kernel
+@inlined
 def put_forces(
     places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
     of_double: np.ndarray, of_integer: np.ndarray, h: float, sz: Sizes, sc: Scene, out: Found,
@@ -141,7 +141,6 @@ def put_forces(
 ) -> None:  # fmt: skip
     """Put motion and forces where MuJoCo keeps them, see `holdfast.mujoco._publish`."""
     m = sz.m
-    qvel = mem.floats(mem.word(places[mem.QVEL]), 1, m)[0]
     qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
     warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
     force = mem.floats(mem.word(places[mem.CONSTRAINT]), 1, m)[0]
@@ -166,12 +165,9 @@ def put_forces(
         of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces, sz.ne + sz.nf, h,
         settings[WANTED] == 1,
     )  # fmt: skip
-    if settings[HAND_OVER] == 1:
-        for j in range(m):
-            qvel[j], qacc[j] = state_out[0, j], 0.0
 
 
-@entry
+@kernel
 def at_once(
     places: np.ndarray,
     contact: np.ndarray,
@@ -238,7 +234,7 @@ def at_once(
     e = contact[mem.GEOM] // 4
     geom = of_integer[:, e : e + 2]
     if not given:
-        fill_inertia(places, model, settings, nr.h, state[0], wk.square[0], sc)
+        fill_inertia(places, model, settings, nr.h, state[0], wk.x[0], sc)
         listed = mem.floats(mem.word(places[mem.EFC_J]), mem.count(places, mem.NEFC), m)
         body = mem.integers(model[GEOM_BODY], 1, settings[NGEOM])[0]
         n, nefc = list_rows(

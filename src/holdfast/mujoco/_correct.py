@@ -96,18 +96,18 @@ def violated(answer: Answer) -> tuple[float, Wrong]:
 
 
 class Given:
-    """Tells states that were given to the stepper from those that its last step left."""
+    """Tells states that were given to the stepper from those that its last step left.
 
-    def __init__(self) -> None:
-        self._left, self._corrections = np.zeros(0), 0
+    Attributes:
+        left: (nq,) the position that the last step left.
+    """
 
-    def leave(self, qpos: np.ndarray) -> None:
-        """Remember the position that a step leaves."""
-        self._left = np.array(qpos)
+    def __init__(self, nq: int) -> None:
+        self.left, self._corrections = np.full(nq, np.nan), 0
 
     def is_new(self, qpos: np.ndarray) -> bool:
         """Whether a position, or one not long before it, was given; called per correction."""
-        same = np.array_equal(qpos, self._left)
+        same = np.array_equal(qpos, self.left)
         self._corrections = max(0, self._corrections - 1) if same else GIVEN
         return self._corrections > 0
 

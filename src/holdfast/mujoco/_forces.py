@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._envelope import multiply_upper, solve_lower
-from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast.lcp._kernel import fast_kernel, inlined, kernel
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._release import BALANCED
-from holdfast.mujoco._scene import EXCESS, SLIP, Found, Numbers, Scene, Work
+from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, Work
 
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
 NO_FORCE = 1e-12  # as in `holdfast.solution`
@@ -50,7 +50,7 @@ def whiten(sc: Scene, wk: Work, row: int, y_out: np.ndarray) -> float:
     return np.sqrt(dot(y_out, y_out))
 
 
-@kernel
+@inlined
 def size_of(wk: Work, x: np.ndarray) -> float:
     """Return the size of a motion in the metric of the inertia."""
     multiply_upper(wk.L, wk.envelope, x, wk.x[7])
@@ -67,7 +67,7 @@ def measure(sc: Scene, nr: Numbers, wk: Work, out: Found) -> tuple[int, float]:
     Returns:
         How many contacts there are, and the scale of the motion.
     """
-    scale = max(size_of(wk, sc.v), size_of(wk, out.v_free), size_of(wk, out.motion))
+    scale = max(out.numbers[SCALE], size_of(wk, out.motion))
     if scale == 0.0:
         scale = 1.0
     n, longest = 0, 0.0
@@ -253,7 +253,7 @@ def tied_as_solved(sc: Scene, held: np.ndarray, shared: bool, n: int, wk: Work,
     return tied
 
 
-@kernel
+@inlined
 def balanced(sc: Scene, wk: Work, out: Found) -> bool:
     """Return whether the impulses add up to the motion."""
     m = sc.v.shape[0]
@@ -267,13 +267,11 @@ def balanced(sc: Scene, wk: Work, out: Found) -> bool:
     for j in range(m):
         rest[j] = dot(sc.A[0, j], wk.x[2]) - total[j]
     solve_lower(wk.L, wk.envelope, rest)
-    solve_lower(wk.L, wk.envelope, total)
-    size = max(size_of(wk, out.motion), size_of(wk, sc.v), size_of(wk, out.v_free))
-    size = max(size, np.sqrt(dot(total, total)))
+    size = max(size_of(wk, out.motion), out.numbers[SCALE])
     return np.isfinite(size) and np.sqrt(dot(rest, rest)) <= BALANCED * size
 
 
-@kernel
+@inlined
 def judge(sc: Scene, nr: Numbers, out: Found) -> None:
     """Fill in the fastest sliding of a pressed contact that sticks, and whether friction lacks."""
     largest = friction = 0.0

@@ -2,7 +2,7 @@
 
 Then forces are unique, there is nothing to share out, and one small system gives all of them:
 
-    G s = c - B v_free,    G = B A^-1 B',    v = v_free + A^-1 B' s
+    W'W s = c - B v_free,    W = L^-1 B',    v = v_free + L^-T W s,    A = L L'
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import solve_lower, solve_upper
-from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast.lcp._envelope import solve_upper
+from holdfast.lcp._kernel import fast_kernel, inlined
 from holdfast.models._sharing import PRESSED
 from holdfast.mujoco._forces import add, dot
 from holdfast.mujoco._scene import Found, Play, Scene, Work
@@ -27,30 +27,39 @@ UNIQUE, DEPENDENT, PULLS = range(3)
 
 @fast_kernel
 def factor_rows(rows: np.ndarray, L: np.ndarray, envelope: np.ndarray, play: Play, count: int,
-                white_out: np.ndarray, G_out: np.ndarray) -> bool:  # fmt: skip
-    """Whiten the rows in play, fill G_out with the factor of G; return if they are independent.
+                W_out: np.ndarray, white_out: np.ndarray, G_out: np.ndarray) -> bool:  # fmt: skip
+    """Fill W_out with the whitened rows in play, as columns, white_out with the same as rows.
 
-    The diagonal of the factor holds reciprocals.
+    G_out is filled with the lower factor of W'W; its diagonal holds reciprocals.
+
+    Returns:
+        Whether the rows are independent.
     """
     m = rows.shape[1]
+    for i in range(m):
+        w = W_out[i, :count]
+        for k in range(count):
+            w[k] = rows[play.at[k], i]
+        for j in range(envelope[i], i):
+            add(-L[0, i, j], W_out[j, :count], w)
+        for k in range(count):
+            w[k] *= L[0, i, i]
+            white_out[k, i] = w[k]
     for k in range(count):
-        white, row = white_out[k], rows[play.at[k]]
-        for j in range(m):
-            white[j] = row[j]
-        solve_lower(L, envelope, white)
+        white, g = white_out[k], G_out[k]
         for i in range(k):
-            G_out[k, i] = (dot(white, white_out[i]) - dot(G_out[k, :i], G_out[i, :i])) * G_out[i, i]
+            g[i] = (dot(white, white_out[i]) - dot(g[:i], G_out[i, :i])) * G_out[i, i]
         length2 = dot(white, white)
-        left = length2 - dot(G_out[k, :k], G_out[k, :k])
+        left = length2 - dot(g[:k], g[:k])
         if not left > INDEPENDENT * length2:
             return False
-        G_out[k, k] = 1.0 / np.sqrt(left)
+        g[k] = 1.0 / np.sqrt(left)
     return True
 
 
 @fast_kernel
 def solve_rows(G: np.ndarray, count: int, x_inout: np.ndarray) -> None:
-    """Overwrite x with G^-1 x, by the factor of G."""
+    """Overwrite x with (W'W)^-1 x, by the factor."""
     for i in range(count):
         x_inout[i] = (x_inout[i] - dot(G[i, :i], x_inout[:i])) * G[i, i]
     for i in range(count - 1, -1, -1):
@@ -58,7 +67,7 @@ def solve_rows(G: np.ndarray, count: int, x_inout: np.ndarray) -> None:
         add(-x_inout[i], G[i, :i], x_inout[:i])
 
 
-@kernel
+@inlined
 def solve_independent(sc: Scene, ne: int, count: int, wk: Work, out: Found) -> int:
     """Fill motion, impulses and wk.masks[1] (pressed) from the rows in play, if they are that.
 
@@ -67,22 +76,20 @@ def solve_independent(sc: Scene, ne: int, count: int, wk: Work, out: Found) -> i
         hold without being pressed, or dry friction does not suffice.
     """
     m, nf, play, pressed, u = sc.v.shape[0], sc.loss.shape[0], wk.play, wk.masks[1], wk.x[5]
-    white, G = wk.white, wk.square[1]
-    if count > m or not factor_rows(sc.rows, wk.L, wk.envelope, play, count, white, G):
+    W, white, G = wk.square[1], wk.white, wk.square[2]
+    if count > m or not factor_rows(sc.rows, wk.L, wk.envelope, play, count, W, white, G):
         return DEPENDENT
     for j in range(m):
         out.motion[j] = out.v_free[j]
     for k in range(count):
         play.s[k] = 0.0
     for _ in range(REFINEMENTS):
-        for j in range(m):
-            u[j] = 0.0
         for k in range(count):
             play.miss[k] = play.c[k] - dot(sc.rows[play.at[k]], out.motion)
         solve_rows(G, count, play.miss)
-        for k in range(count):
-            play.s[k] += play.miss[k]
-            add(play.miss[k], white[k], u)
+        add(1.0, play.miss[:count], play.s[:count])
+        for j in range(m):
+            u[j] = dot(W[j, :count], play.miss[:count])
         solve_upper(wk.L, wk.envelope, u)
         add(1.0, u, out.motion)
     for k in range(count):

@@ -29,8 +29,7 @@ from holdfast.lcp._kernel import entry
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 
-_EULERDAMP = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
-_DAMPER = int(mujoco.mjtDisableBit.mjDSBL_DAMPER)
+UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
 _STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMSTART)
 _EULER = int(mujoco.mjtIntegrator.mjINT_EULER)
 _IMPLICIT = int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
@@ -44,7 +43,7 @@ GIVEN, PLAIN, DAMPED, IMPLICIT = range(4)
 def quick_kind(shadow: Shadow, data: Any, v_free_out: np.ndarray) -> int | None:
     """PLAIN, DAMPED or IMPLICIT; None if A takes more. v_free_out is filled if IMPLICIT."""
     if shadow.integrator == _EULER:
-        return PLAIN if shadow.user_flags & (_EULERDAMP | _DAMPER) else DAMPED
+        return PLAIN if shadow.user_flags & UNDAMPED else DAMPED
     if shadow.integrator == _IMPLICITFAST:
         v_free_out[:] = _implicit(shadow.model, data)
         return IMPLICIT
@@ -62,7 +61,7 @@ def effective_inertia(shadow: Shadow, data: Any) -> tuple[np.ndarray, np.ndarray
     M = np.empty((own.nv, own.nv))
     mujoco.mj_fullM(own, data, M)
     if kind == _EULER:
-        if not shadow.user_flags & (_EULERDAMP | _DAMPER):
+        if not shadow.user_flags & UNDAMPED:
             add_damping(own.dof_damping, own.dof_dampingpoly, data.qvel, M, h)
         return M, data.qfrc_smooth.copy()
     if kind == _DISCRETE:
@@ -70,8 +69,8 @@ def effective_inertia(shadow: Shadow, data: Any) -> tuple[np.ndarray, np.ndarray
             return M, data.qfrc_smooth.copy()
         return M + _discrete_terms(own, data), data.qfrc_smooth + data.efm_c + data.efm_ca
     v_free = _implicit(own, data)
-    A, f = np.empty_like(M), np.empty(own.nv)
-    subtract_derivative(M, data.qDeriv, own.D_rownnz, own.D_colind, A, h)
+    A, f = M.copy(), np.empty(own.nv)
+    subtract_derivative(data.qDeriv, own.D_rownnz, own.D_colind, A, h)
     if kind == _IMPLICIT and not _is_positive_definite(A):
         A = M
     np.matmul(A, (v_free - data.qvel) / h, out=f)
@@ -93,24 +92,15 @@ def add_damping(
 
 @entry
 def subtract_derivative(
-    M: np.ndarray,
-    derivative: np.ndarray,
-    rownnz: np.ndarray,
-    colind: np.ndarray,
-    A_out: np.ndarray,
-    h: float,
+    derivative: np.ndarray, rownnz: np.ndarray, colind: np.ndarray, A_inout: np.ndarray, h: float
 ) -> None:
-    """Fill A_out with M less h times the symmetric part of a sparse derivative."""
-    n = M.shape[0]
-    for i in range(n):
-        for j in range(n):
-            A_out[i, j] = M[i, j]
+    """Subtract h times the symmetric part of a sparse derivative."""
     k = 0
-    for i in range(n):
+    for i in range(rownnz.shape[0]):
         for _ in range(rownnz[i]):
             j = colind[k]
-            A_out[i, j] -= 0.5 * h * derivative[k]
-            A_out[j, i] -= 0.5 * h * derivative[k]
+            A_inout[i, j] -= 0.5 * h * derivative[k]
+            A_inout[j, i] -= 0.5 * h * derivative[k]
             k += 1
 
 

@@ -17,24 +17,26 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import config, types
+from llvmlite.ir import FunctionType, VoidType
+from numba import types
 from numba.core.cgutils import raw_memcpy
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import COMPILED, entry, kernel
 from holdfast.mujoco._layout import structure
-from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._mj import mujoco, without_callbacks
 
 # Fields of mjData, by their place among the addresses that kernels get: counts, then arrays.
-COUNTS = ("ncon", "ne", "nf", "nl", "nefc")
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "warning")
 ARRAYS = (
-    "qvel", "qacc", "qacc_warmstart", "qfrc_smooth", "qfrc_constraint", "M", "qDeriv", "cvel",
-    "geom_xpos", "subtree_com", "efc_J", "efc_pos", "efc_frictionloss", "efc_force", "contact",
+    "qpos", "qvel", "qacc", "qacc_warmstart", "qfrc_smooth", "qfrc_constraint", "M", "qDeriv",
+    "cvel", "geom_xpos", "subtree_com", "efc_J", "efc_pos", "efc_frictionloss", "efc_force",
+    "contact",
 )  # fmt: skip
-NCON, NE, NF, NL, NEFC = range(len(COUNTS))
-(QVEL, QACC, WARMSTART, SMOOTH, CONSTRAINT, M, DERIVATIVE, CVEL, GEOM_XPOS, SUBTREE_COM, EFC_J,
- EFC_POS, EFC_LOSS, EFC_FORCE, CONTACT) = range(len(COUNTS), len(COUNTS) + len(ARRAYS))  # fmt: skip
+NCON, NE, NF, NL, NEFC, WARNING = range(len(COUNTS))
+(QPOS, QVEL, QACC, WARMSTART, SMOOTH, CONSTRAINT, M, DERIVATIVE, CVEL, GEOM_XPOS, SUBTREE_COM,
+ EFC_J, EFC_POS, EFC_LOSS, EFC_FORCE, CONTACT) = range(6, 6 + len(ARRAYS))  # fmt: skip
 
 # Fields of mjContact, by their place among the offsets that kernels get.
 CONTACT_FIELDS = (
@@ -42,12 +44,15 @@ CONTACT_FIELDS = (
 )  # fmt: skip
 DIST, POS, FRAME, MARGIN, FRICTION, DIM, GEOM, EXCLUDE, ADDRESS, STRIDE = range(10)
 
+# MuJoCo's warnings about memory that does not suffice for contacts, or for their rows.
+FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL))
+
 _PROBE = """<mujoco><option jacobian="dense"/><worldbody><geom type="plane" size="1 1 1"/>
   <body pos="0 0 .09"><freejoint/><geom size=".1"/><body pos="0 0 1">
     <joint name="j" frictionloss="1" limited="true" range="1 2"/><geom size=".1"/></body></body>
   </worldbody><equality><joint joint1="j"/></equality></mujoco>"""
 
-if config.DISABLE_JIT:
+if not COMPILED:
 
     def _array(address: int, rows: int, columns: int, kind: Any) -> np.ndarray:
         there = (kind * int(rows * columns)).from_address(int(address))
@@ -61,9 +66,27 @@ if config.DISABLE_JIT:
         """Return the array (rows, columns) of 32-bit integers at an address."""
         return _array(address, rows, columns, ctypes.c_int32)
 
+    def words(address: int, rows: int, columns: int) -> np.ndarray:
+        """Return the array (rows, columns) of 64-bit integers at an address."""
+        return _array(address, rows, columns, ctypes.c_int64)
+
+    def booleans(address: int, rows: int, columns: int) -> np.ndarray:
+        """Return the array (rows, columns) of booleans at an address."""
+        return _array(address, rows, columns, ctypes.c_bool)
+
     def word(address: int) -> int:
         """Return the 64-bit integer at an address."""
         return int(_array(address, 1, 1, ctypes.c_int64)[0, 0])
+
+    def call(function: int, model: int, data: int) -> None:
+        """Call a function of MuJoCo's, at an address, with a model and data."""
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(int(function))(model, data)
+
+    def call_state(function: int, model: int, data: int, state: int, kind: int) -> None:
+        """The same with the address of a state and which one it is."""
+        pointer = ctypes.c_void_p
+        made = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int)(int(function))
+        made(model, data, state, kind)
 
     def copy(target: int, source: int, size: int) -> None:
         """Copy so many bytes from one address to another."""
@@ -76,8 +99,9 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
         array = types.Array(kind, 2, "C")
 
         def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-            data = builder.inttoptr(args[0], context.get_data_type(kind).as_pointer())
-            size = context.get_constant(whole, kind.bitwidth // 8)
+            entry = context.get_data_type(kind)
+            data = builder.inttoptr(args[0], entry.as_pointer())
+            size = context.get_constant(whole, context.get_abi_sizeof(entry))
             made = make_array(array)(context, builder)
             populate_array(
                 made, data, shape=args[1:], strides=[builder.mul(args[2], size), size],
@@ -94,6 +118,14 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
     def _integers(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
         """Return the array (rows, columns) of 32-bit integers at an address."""
         return _array(types.int32)
+
+    def _words(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
+        """Return the array (rows, columns) of 64-bit integers at an address."""
+        return _array(types.int64)
+
+    def _booleans(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
+        """Return the array (rows, columns) of booleans at an address."""
+        return _array(types.boolean)
 
     def _word(typingctx: Any, address: Any) -> Any:
         """Return the 64-bit integer at an address."""
@@ -115,9 +147,35 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
 
         return types.void(types.int64, types.int64, types.int64), codegen
 
+    def _calls(*kinds: Any) -> Any:
+        """A call of the function at the first argument with the others, which C sees as these."""
+
+        def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            given = [context.get_value_type(kind) for kind in kinds]
+            function = FunctionType(VoidType(), given)
+            values = [builder.trunc(each, kind) if kind.width < each.type.width else each
+                      for each, kind in zip(args[1:], given, strict=True)]  # fmt: skip
+            builder.call(builder.inttoptr(args[0], function.as_pointer()), values)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * (1 + len(kinds))), codegen
+
+    def _call(typingctx: Any, function: Any, model: Any, data: Any) -> Any:
+        """Call a function of MuJoCo's, at an address, with a model and data."""
+        return _calls(types.int64, types.int64)
+
+    def _call_state(typingctx: Any, function: Any, model: Any, data: Any, state: Any,
+                    kind: Any) -> Any:  # fmt: skip
+        """The same with the address of a state and which one it is."""
+        return _calls(types.int64, types.int64, types.int64, types.int32)
+
     floats: Any = intrinsic(_floats)
     integers: Any = intrinsic(_integers)
+    words: Any = intrinsic(_words)
+    booleans: Any = intrinsic(_booleans)
     word: Any = intrinsic(_word)
+    call: Any = intrinsic(_call)
+    call_state: Any = intrinsic(_call_state)
     copy: Any = intrinsic(_copy)
 
 
@@ -125,6 +183,15 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
 def count(places: np.ndarray, field: int) -> int:
     """Return the value of one of COUNTS."""
     return np.int64(integers(places[field], 1, 1)[0, 0])  # pyright: ignore[reportReturnType]
+
+
+@kernel
+def warnings_of(places: np.ndarray) -> int:
+    """Return how often memory did not suffice for contacts or rows, see `FULL`."""
+    total = 0
+    for kind in FULL:  # each has two numbers: what it was about, and how often
+        total += integers(places[WARNING] + 8 * kind + 4, 1, 1)[0, 0]
+    return total
 
 
 @entry
@@ -163,14 +230,18 @@ class Memory:
 def _offsets() -> tuple[np.ndarray, np.ndarray] | None:
     """Offsets in mjData and in mjContact, if what MuJoCo says of them is so."""
     layout, of_contact = structure("mjData"), structure("mjContact")
-    model = mujoco.MjModel.from_xml_string(_PROBE)
-    data = mujoco.MjData(model)
+    with without_callbacks():
+        model = mujoco.MjModel.from_xml_string(_PROBE)
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
     if layout is None or of_contact is None or not hasattr(data, "_address"):
         return None
-    mujoco.mj_forward(model, data)
     found, contact = layout.from_address(data._address), data.contact
     begin = contact.dist.ctypes.data - of_contact.dist.offset
-    true = [getattr(found, name) == getattr(data, name) > 0 for name in COUNTS]
+    true = [getattr(found, name) == getattr(data, name) > 0 for name in COUNTS[:WARNING]]
+    for kind in FULL:
+        data.warning[kind].number = 7 + kind
+        true += [found.warning[kind].number == 7 + kind]
     true += [getattr(found, name) == getattr(data, name).ctypes.data for name in ARRAYS[:-1]]
     true += [found.contact == begin, contact.dist.strides == (ctypes.sizeof(of_contact),)]
     for name in CONTACT_FIELDS:

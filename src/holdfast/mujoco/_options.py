@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.mujoco._layout import structure
-from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._mj import mujoco, without_callbacks
 
 
 def option_segment(user: Any, own: Any) -> tuple[int, int, int] | None:
@@ -22,6 +22,14 @@ def option_segment(user: Any, own: Any) -> tuple[int, int, int] | None:
     if layout is None:
         return None
     return _start(layout, own), _start(layout, user), ctypes.sizeof(layout)
+
+
+def option_addresses(model: Any, names: tuple[str, ...]) -> list[int] | None:
+    """Where options of a model stand; None if their layout is not known."""
+    layout = _layout()
+    if layout is None:
+        return None
+    return [_start(layout, model) + getattr(layout, name).offset for name in names]
 
 
 def option_copier(user: Any, own: Any) -> Callable[[], None]:
@@ -53,7 +61,8 @@ def _start(layout: Any, model: Any) -> int:
 
 def _is_true(layout: Any) -> bool:
     """Whether every option stands where the layout says: each is changed and looked up."""
-    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    with without_callbacks():
+        model = mujoco.MjModel.from_xml_string("<mujoco/>")
     options = layout.from_address(_start(layout, model))
     for value, (name, kind) in enumerate(layout._fields_, start=1):
         if kind in (ctypes.c_double, ctypes.c_int):

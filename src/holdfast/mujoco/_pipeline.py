@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.errors import UnsupportedError
+from holdfast.mujoco._memory import FULL
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+
+
+def _warnings(data: Any) -> int:
+    """How often memory did not suffice for contacts or rows."""
+    return sum(data.warning[kind].number for kind in FULL)
 
 
 def forward(shadow: Shadow, data: Any, *, control: bool = True) -> None:
@@ -18,10 +25,18 @@ def forward(shadow: Shadow, data: Any, *, control: bool = True) -> None:
         shadow: own model.
         data: is filled.
         control: whether to call the user's control callback.
+
+    Raises:
+        UnsupportedError: contacts are left out, because the model has not enough memory for them.
     """
     own = shadow.model
     energy, sensors = shadow.enabled & _ENERGY, shadow.sensors
+    full = _warnings(data)
     shadow.collide(data, pyramidal=shadow.pyramids and shadow.cone == _PYRAMIDAL)
+    if _warnings(data) != full:
+        raise UnsupportedError("size/memory", f"is too small for the contacts of this step, and "
+                               f"MuJoCo has left some out: {data.narena} bytes; increase "
+                               '<size memory="..."/> in the model')  # fmt: skip
     if sensors:
         mujoco.mj_sensorPos(own, data)
     if energy:

@@ -92,8 +92,9 @@ def show_motion(
         force_out[j] = 0.0
     for r in range(rows.shape[0]):
         if impulse[r] != 0.0:
+            force = impulse[r] / h
             for j in range(v.shape[0]):
-                force_out[j] += rows[r, j] * (impulse[r] / h)
+                force_out[j] += rows[r, j] * force
 
 
 @entry

@@ -1,4 +1,4 @@
-"""The usual path of a step: `at_once` with the arrays that it needs."""
+"""The motion of a step, found in compiled code: the usual case, or a search."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _search as search
+from holdfast.mujoco import _whole as whole
 from holdfast.mujoco._answer import Answer, solution_of
-from holdfast.mujoco._inertia import GIVEN, quick_kind
-from holdfast.mujoco._laws import Laws
-from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._inertia import GIVEN
+from holdfast.mujoco._memory import STRIDE
 from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
@@ -27,12 +27,9 @@ from holdfast.mujoco._scene import (
     carve,
     room,
 )
-from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 
-NOT_TRIED = kernels.NARROW
-_PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 _DENSE = np.empty((0, 0), dtype=np.int64)
 _carve: Any = getattr(carve, "py_func", carve)
 _room: Any = getattr(room, "py_func", room)
@@ -56,24 +53,36 @@ class Quick:
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
         self._settings[kernels.INERTIA] = GIVEN
-        self._contact = self._model = self._nowhere = np.zeros(kernels.MODEL, dtype=np.int64)
         self._sizes = np.zeros(6, dtype=np.int64)
-        self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, 0))
+        self.report = np.zeros(kernels.REPORT)
+        self._desk, self._on_desk = np.zeros(whole.DESK, dtype=np.int64), {}
+        for field, array in (
+            (whole.SETTINGS, self._settings), (whole.OPTIONS, self._options),
+            (whole.SIZES, self._sizes), (whole.REPORT, self.report),
+            (whole.CONTACT, np.zeros(STRIDE + 1, dtype=np.int64)),
+        ):  # fmt: skip
+            self._put(field, array)
         self._grow(0, 0)
+
+    def _put(self, field: int, array: np.ndarray) -> None:
+        """Tell the kernels where an array is."""
+        self._desk[field : field + 2] = array.ctypes.data, array.size
+        self._on_desk[field] = array  # keeps it alive
 
     def _grow(self, numbers: float, flags: float) -> None:
         """Make work arrays of these sizes, with some reserve."""
         self._work = np.zeros(int(1.5 * numbers) + 1)
         self._words = self._work.view(np.int64)
         self._flags = np.zeros(int(1.5 * flags) + 1, dtype=bool)
+        self._put(whole.WORK, self._work)
+        self._put(whole.FLAGS, self._flags)
         self._views: tuple[bytes, tuple[Scene, Work, Found]] | None = None  # for these sizes
 
-    def _call(self, places: np.ndarray) -> int:
+    def _call(self) -> int:
+        """Try the usual case; return what `at_once` does."""
         while True:
-            status = kernels.at_once(
-                places, self._contact, self._model, self._settings, self._options,
-                self._work, self._words, self._flags, self._sizes, self.report, self._state,
-            )  # fmt: skip
+            whole.step_at.call(0, 0, 0, self._desk.ctypes.data)
+            status = int(self._desk[whole.STATUS])
             if status != kernels.GROW:
                 return status
             self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
@@ -105,7 +114,7 @@ class Quick:
         ):  # fmt: skip
             ours[...] = theirs
         self._options[:3] = rows.h, TOUCHING * rows.size, OPEN * rows.size
-        status = self._call(self._nowhere)
+        status = self._call()
         if status == NOT_SETTLED:
             status = self._search()
         return self._answer(rows) if status == FOUND else None
@@ -145,92 +154,3 @@ class Quick:
             sizes = Sizes(*self._sizes.tolist())
             self._views = key, _carve(self._work, self._words, self._flags, sizes)
         return self._views[1]
-
-
-class Direct(Quick):
-    """The same from MuJoCo's own arrays to MuJoCo's own arrays, for a whole step.
-
-    Args:
-        contact: the contact model.
-        shadow: the model that is stepped, and where its data keep things.
-        laws: of pairs.
-    """
-
-    def __init__(self, contact: Any, shadow: Shadow, laws: Laws) -> None:
-        super().__init__(contact)
-        own, user = shadow.model, shadow.user
-        self._shadow, self._memory = shadow, shadow.memory
-        driven = own.nmocap > 0 and own.neq > 0
-        drags = laws.only not in ("stick", "frictionless")
-        self.applies = self.applies and self._memory.known and not (
-            shadow.adhesive or driven or drags
-        )  # fmt: skip
-        self._options[1:3] = TOUCHING * shadow.size, OPEN * shadow.size
-        self._options[kernels.SIZE] = shadow.size
-        self._settings[kernels.NGEOM] = own.ngeom
-        self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
-        self._settings[kernels.STICK] = laws.only == "stick"
-        self._settings[kernels.HAND_OVER] = not shadow.sensors
-        self._whole = own.ntree < 2  # else it is searched for in pieces, see `_islands`
-        arrays = (
-            own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
-            own.D_colind, shadow.geom_body, user.geom_margin,
-        )  # fmt: skip
-        self._model = np.array([array.ctypes.data for array in arrays])  # keeps no model alive
-        self._contact, self._sizes[0] = self._memory.contact, own.nv
-        self._state = np.zeros((2, own.nv))
-        self._now: tuple[Any, ...] = ()  # what settings and options say
-
-    def step(self, data: Any) -> int:
-        """Solve and publish from MuJoCo's own arrays, and hand the velocity over for `mj_Euler`.
-
-        Returns:
-            FOUND; or LANDS if a motion was found and is yet to be looked at and published; or what
-            is in doubt, or NOT_TRIED: then the rows have to be gathered first.
-        """
-        shadow, settings = self._shadow, self._settings
-        if not self.applies:
-            return NOT_TRIED
-        kind = quick_kind(shadow, data, self._state[0])
-        if kind is None:
-            return NOT_TRIED
-        now = (kind, shadow.pyramidal, shadow.cone == _PYRAMIDAL, shadow.h)
-        if now != self._now:
-            self._now = now
-            settings[kernels.INERTIA], settings[kernels.LISTED], settings[kernels.WANTED] = now[:3]
-            self._options[0] = shadow.h
-        status = self._call(self._memory.places(data))
-        if status == NOT_SETTLED and self._whole and self._search() == FOUND:
-            consistent = self._carved()[2].numbers[CONSISTENT] > 0.0
-            return kernels.LANDS if consistent else NOT_SETTLED
-        return status
-
-    def finish(self, data: Any, *, published: bool) -> None:
-        """Integrate with exactly the velocity that was solved for.
-
-        Args:
-            data: with the forces published.
-            published: whether that was done with the solve.
-        """
-        places, shadow = self._memory.places(data), self._shadow
-        if shadow.sensors or not published:
-            kernels.hand_over(places, self._state)
-        mujoco.mj_Euler(shadow.model, data)
-        kernels.take_back(places, self._state)
-
-    def answer(self) -> Answer:
-        """What the last step found, copied."""
-        return self._answer(self._rows(self._carved()[0]))
-
-    def _rows(self, scene: Scene) -> Rows:
-        """The scene as rows, copied."""
-        sc = Scene(*map(np.copy, scene))
-        _, _, _, ne, nf, nl = self._sizes.tolist()
-        return Rows(
-            A=sc.A[0], f=sc.f, v=sc.v, h=float(self._options[0]), efc_J=sc.rows,
-            equality=slice(0, ne), dry=slice(ne, ne + nf), limit=np.arange(ne + nf, ne + nf + nl),
-            contact=sc.listed[0], first=sc.first, dim=sc.dim, gap=sc.gap, limit_gap=sc.limit_gap,
-            error=sc.error, target=sc.target, loss=sc.loss, size=self._shadow.size, mu=sc.mu,
-            geoms=sc.listed[3:5].T, bodies=sc.listed[5:7].T, place=sc.place,
-            sunk=np.zeros(len(sc.gap)),
-        )  # fmt: skip

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast.lcp._kernel import inlined, kernel
+from holdfast.mujoco._views import blocks, part
 
 # Numbers that the search reports, by their place in `Found.numbers`.
 # FREE: whether the search has yet to see who leaves when nothing is held.
-SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, FREE, SOLVES, REPORTED = range(9)
+SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, FREE, SOLVES, SCALE, REPORTED = range(10)
 STAGES = 5  # systems of `holdfast.mujoco._steady`
 
 
@@ -152,26 +153,26 @@ def room(sz: Sizes) -> tuple[int, int]:
     return floats + integers, 12 * n + sz.nl + 2 * nefc
 
 
-@kernel
+@inlined
 def carve(
     work: np.ndarray, words: np.ndarray, flags: np.ndarray, sz: Sizes
 ) -> tuple[Scene, Work, Found]:
     """Return arrays of these sizes, views into work (also as the integers words) and flags."""
     m, n, nefc, ne, nf, nl = sz
     p = 0
-    square = work[p : p + (6 + STAGES) * m * m].reshape(6 + STAGES, m, m)
+    square = blocks(work, p, 6 + STAGES, m, m)
     p += (6 + STAGES) * m * m
-    vectors = work[p : p + (18 + STAGES) * m].reshape(18 + STAGES, m)
+    vectors = part(work, p, 18 + STAGES, m)
     p += (18 + STAGES) * m
-    joints = work[p : p + 2 * ne].reshape(2, ne)
+    joints = part(work, p, 2, ne)
     p += 2 * ne
     loss = work[p : p + nf]
     p += nf
     limit_gap = work[p : p + nl]
     p += nl
-    each = work[p : p + 7 * n].reshape(7, n)
+    each = part(work, p, 7, n)
     p += 7 * n
-    place = work[p : p + 12 * n].reshape(n, 12)
+    place = part(work, p, n, 12)
     p += 12 * n
     long = work[p : p + 4 * n]
     p += 4 * n
@@ -179,24 +180,24 @@ def carve(
     p += 4 * m * n
     E = work[p : p + 2 * m * n]
     p += 2 * m * n
-    rows = work[p : p + 2 * nefc * m].reshape(2, nefc, m)
+    rows = blocks(work, p, 2, nefc, m)
     p += 2 * nefc * m
-    white = work[p : p + (nefc + n + m) * m].reshape(nefc + n + m, m)
+    white = part(work, p, nefc + n + m, m)
     p += (nefc + n + m) * m
-    by_row = work[p : p + (9 + STAGES) * nefc].reshape(9 + STAGES, nefc)
+    by_row = part(work, p, 9 + STAGES, nefc)
     p += (9 + STAGES) * nefc
     numbers, valid = work[p : p + REPORTED], work[p + REPORTED : p + REPORTED + STAGES]
     p += REPORTED + STAGES
-    listed = words[p : p + 7 * n].reshape(7, n)
+    listed = part(words, p, 7, n)
     p += 7 * n
-    which = words[p : p + n].reshape(1, n)
+    which = part(words, p, 1, n)
     p += n
     warm = words[p : p + 2 * n + nl]
     p += 2 * n + nl
-    by_coordinate = words[p : p + (3 + STAGES) * m].reshape(3 + STAGES, m)
+    by_coordinate = part(words, p, 3 + STAGES, m)
     p += (3 + STAGES) * m
-    at = words[p : p + 4 * nefc].reshape(4, nefc)
-    masks = flags[: 12 * n].reshape(12, n)
+    at = part(words, p, 4, nefc)
+    masks = part(flags, 0, 12, n)
     p = 12 * n
     limits = flags[p : p + nl]
     p += nl

@@ -38,11 +38,12 @@ _ENABLED = (
     | mujoco.mjtEnableBit.mjENBL_DIAGEXACT
     | mujoco.mjtEnableBit.mjENBL_INVDISCRETE
 )
-_DISABLED, _KEPT = int(_DISABLED), ~int(_ENABLED)
-_ELLIPTIC, _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
-_DENSE = int(mujoco.mjtJacobian.mjJAC_DENSE)
-_NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
-_EULER, _RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
+DISABLED, KEPT = int(_DISABLED), ~int(_ENABLED)  # flags that are set, and those left as they are
+ELLIPTIC, PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+DENSE = int(mujoco.mjtJacobian.mjJAC_DENSE)
+NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
+EULER, RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
+IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
 _DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
 _BULK = ("mesh_", "tex_", "skin_", "hfield_data", "flex", "bvh_", "oct_", "names", "paths", "text_")
 
@@ -60,6 +61,8 @@ class Shadow:
         pyramidal: whether rows are listed so.
         sensors: whether there are any.
         memory: where data keeps its arrays.
+        segments: what to copy from the user's model, see `copy_segments`.
+        root, moving, addresses, counts: see `set_margins_at`.
     """
 
     def __init__(self, model: Any) -> None:
@@ -67,13 +70,13 @@ class Shadow:
         self.user = model
         self.model = copy.copy(model)
         segments, options = _segments(model, self.model), option_segment(model, self.model)
-        self._segments = np.array(segments if options is None else [*segments, options])
+        self.segments = np.array(segments if options is None else [*segments, options])
         body = mujoco.mjtTrn.mjTRN_BODY
         self.adhesive = bool(np.any(model.geom_adhesion) or np.any(model.actuator_trntype == body))
         self._copy_options = option_copier(model, self.model) if options is None else None
         self.geom_body = np.array(model.geom_bodyid)
-        self._root = np.array(model.body_rootid)[self.geom_body]
-        self._moving = np.flatnonzero(model.body_weldid[self.geom_body] > 0)
+        self.root = np.array(model.body_rootid)[self.geom_body]
+        self.moving = np.flatnonzero(model.body_weldid[self.geom_body] > 0)
         self.radius = np.where(np.isfinite(model.geom_rbound), model.geom_rbound, 0.0)
         own = self.model
         self._opt = own.opt
@@ -81,8 +84,8 @@ class Shadow:
                          own.body_margin, own.pair_margin, own.pair_gap)  # fmt: skip
         self.memory, self.sensors = Memory(), own.nsensor > 0
         written = (own.opt.gravity, *self._margins)
-        self._addresses = np.array([array.ctypes.data for array in written])
-        self._counts = np.array([own.nbody, own.ngeom, own.npair])
+        self.addresses = np.array([array.ctypes.data for array in written])
+        self.counts = np.array([own.nbody, own.ngeom, own.npair])
         self._limit_margins = [a for a in (own.jnt_margin, own.tendon_margin) if a.size]
         self.size = float(own.stat.meansize)
         self.h, self.integrator, self.user_flags, self.enabled, self.cone = 0.0, 0, 0, 0, 0
@@ -90,23 +93,26 @@ class Shadow:
         self.follow()
 
     def follow(self) -> None:
-        """Take over whatever changed in the user's model, and set what exact contact needs.
-
-        Sets `h`, the step length [s], `integrator`, `user_flags`, what the user disabled,
-        `enabled`, and `cone`, the user's.
-        """
-        copy_segments(self._segments)
+        """Take over whatever changed in the user's model, and set what exact contact needs."""
+        copy_segments(self.segments)
         if self._copy_options is not None:
             self._copy_options()
+        self.read()
         own = self._opt
-        self.user_flags = own.disableflags
-        own.disableflags = self.user_flags | _DISABLED
-        self.enabled = own.enableflags & _KEPT
-        own.enableflags = self.enabled
-        own.jacobian, own.solver, own.noslip_iterations = _DENSE, _NEWTON, 0
-        if own.integrator == _RK4:
-            own.integrator = _EULER
-        self.h, self.integrator, self.cone = own.timestep, own.integrator, own.cone
+        own.disableflags = self.user_flags | DISABLED
+        own.enableflags, own.integrator = self.enabled, self.integrator
+        own.jacobian, own.solver, own.noslip_iterations = DENSE, NEWTON, 0
+
+    def read(self) -> None:
+        """Read the user's options.
+
+        Sets `h`, the step length [s], `integrator`, `user_flags`, what the user disabled,
+        `enabled`, and `cone`.
+        """
+        given = self.user.opt
+        self.h, self.cone, self.user_flags = given.timestep, given.cone, given.disableflags
+        self.enabled = given.enableflags & KEPT
+        self.integrator = EULER if given.integrator == RK4 else given.integrator
 
     @property
     def discrete(self) -> bool:
@@ -117,7 +123,7 @@ class Shadow:
         """Kinematics, inertia, contacts within reach and their rows; see `mj_fwdPosition`."""
         own = self.model
         self.pyramidal = pyramidal
-        self._opt.cone = _PYRAMIDAL if pyramidal else _ELLIPTIC
+        self._opt.cone = PYRAMIDAL if pyramidal else ELLIPTIC
         if self.adhesive:
             self._touching_margins()
         mujoco.mj_fwdKinematics(own, data)
@@ -150,7 +156,7 @@ class Shadow:
     def list_elliptic(self, data: Any) -> None:
         """List the rows again as axes of the contact frames, now and in later steps."""
         self.pyramids = self.pyramidal = False
-        self._opt.cone = _ELLIPTIC
+        self._opt.cone = ELLIPTIC
         mujoco.mj_makeConstraint(self.model, data)
 
     def widen_margins(self, data: Any) -> None:
@@ -159,13 +165,13 @@ class Shadow:
         mujoco.mj_comVel(own, data)
         if self.memory.known:
             self._opt.o_margin = set_margins_at(
-                self.memory.places(data), self._addresses, self._counts, self.geom_body,
-                self._root, self._moving, self.radius, self.h,
+                self.memory.places(data), self.addresses, self.counts, self.geom_body,
+                self.root, self.moving, self.radius, self.h,
             )  # fmt: skip
         else:
             self._opt.o_margin = set_margins(
                 data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
-                self._root, self._moving, self.radius, *self._margins, self.h,
+                self.root, self.moving, self.radius, *self._margins, self.h,
             )  # fmt: skip
         for margin in self._limit_margins:
             margin[:] = LIMIT_REACH
@@ -174,7 +180,7 @@ class Shadow:
         """Set margins that reach hardly beyond the surfaces, wherever bodies are in `data`."""
         self._opt.o_margin = set_margins(
             data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
-            self._root, self._moving, self.radius, *self._margins, 0.0,
+            self.root, self.moving, self.radius, *self._margins, 0.0,
         )  # fmt: skip
 
 

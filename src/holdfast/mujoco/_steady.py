@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast.lcp._kernel import inlined
 from holdfast.models._sharing import PRESSED
-from holdfast.mujoco._forces import add, balanced, closing, dot, judge, size_of
+from holdfast.mujoco._forces import add, balanced, closing, dot, judge
 from holdfast.mujoco._independent import DEPENDENT, PULLS, UNIQUE, solve_independent
-from holdfast.mujoco._scene import CONSISTENT, STAGES, Found, Numbers, Scene, Work
+from holdfast.mujoco._scene import CONSISTENT, SCALE, STAGES, Found, Numbers, Scene, Work
 from holdfast.mujoco._systems import length, measure_rows, solve, take
 
 SOFT = 1e-9  # e where there is no d, or d where there is no e, relative to the rows
@@ -39,7 +39,7 @@ MAX_CHANGES = 5  # of the contacts that are pressed
 VELOCITY, NORMALS, TANGENTS, FREE_VELOCITY, FREE_NORMALS = range(STAGES)
 
 
-@kernel
+@inlined
 def list_held(sc: Scene, ne: int, drive: float, scale: float, begin: int, held: np.ndarray,
               wk: Work) -> int:  # fmt: skip
     """Make equalities and friction rows of held contacts those of B; return how many it has.
@@ -61,7 +61,7 @@ def list_held(sc: Scene, ne: int, drive: float, scale: float, begin: int, held: 
     return k
 
 
-@kernel
+@inlined
 def list_all(sc: Scene, nr: Numbers, ne: int, held: np.ndarray, wk: Work, out: Found) -> int:
     """Make all rows that hold those of B; return how many, or -1 if a contact cannot press."""
     play = wk.play
@@ -78,14 +78,14 @@ def list_all(sc: Scene, nr: Numbers, ne: int, held: np.ndarray, wk: Work, out: F
     return k
 
 
-@kernel
+@inlined
 def find_velocity(sc: Scene, ne: int, stage: int, k: int, wk: Work, out: Found) -> bool:
     """Fill out.motion, if all k rows can hold."""
     m, nf, play = sc.v.shape[0], sc.loss.shape[0], wk.play
     q = wk.x[3]
     for j in range(m):
         q[j] = dot(sc.A[0, j], out.v_free)
-    size = max(size_of(wk, sc.v), size_of(wk, out.v_free))
+    size = out.numbers[SCALE]
     if not solve(sc, stage, 0.0, q, out.v_free, k, k, size, wk):
         return False
     for j in range(m):
@@ -100,7 +100,7 @@ def find_velocity(sc: Scene, ne: int, stage: int, k: int, wk: Work, out: Found) 
     return True
 
 
-@kernel
+@inlined
 def find_effect(sc: Scene, ne: int, wk: Work, out: Found) -> float:
     """Fill wk.x[3] with the momentum that contacts and equalities have to make; return its size."""
     m, nf, q, change = sc.v.shape[0], sc.loss.shape[0], wk.x[3], wk.x[4]
@@ -113,7 +113,7 @@ def find_effect(sc: Scene, ne: int, wk: Work, out: Found) -> float:
     return length(sc.A[0], q)
 
 
-@kernel
+@inlined
 def find_normals(sc: Scene, ne: int, stage: int, held: np.ndarray, size: float, wk: Work,
                  out: Found) -> bool:  # fmt: skip
     """Fill in normal impulses and wk.masks[1] (pressed), if none has to pull."""
@@ -150,7 +150,7 @@ def find_normals(sc: Scene, ne: int, stage: int, held: np.ndarray, size: float, 
     return False
 
 
-@kernel
+@inlined
 def find_tangents(sc: Scene, ne: int, size: float, wk: Work, out: Found) -> bool:
     """Fill in the impulses of equalities and of contacts that grip, if they suffice."""
     play, q = wk.play, wk.x[3]
@@ -177,7 +177,7 @@ def find_tangents(sc: Scene, ne: int, size: float, wk: Work, out: Found) -> bool
     return True
 
 
-@kernel
+@inlined
 def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> bool:
     """Try whether all listed contacts go on touching, and stick if they want to; fill out.
 

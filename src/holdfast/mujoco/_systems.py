@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
-from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast.lcp._kernel import fast_kernel, inlined, kernel
 from holdfast.mujoco._forces import add, dot
 from holdfast.mujoco._scene import Play, Scene, Work
 
@@ -165,7 +165,7 @@ def move(
     return soft * np.sqrt(length2) if soft > 0.0 else np.sqrt(left2)
 
 
-@kernel
+@inlined
 def begin(stage: int, start: np.ndarray, equal: int, warm: bool, wk: Work) -> None:
     """Fill p and s with those of the last step, or with `start` and zeros."""
     p, play = wk.kept.p[stage], wk.play
@@ -176,7 +176,7 @@ def begin(stage: int, start: np.ndarray, equal: int, warm: bool, wk: Work) -> No
             p[j] = start[j]
 
 
-@kernel
+@inlined
 def factorise(sc: Scene, stage: int, part: float, count: int, wk: Work) -> bool:
     """Factor the matrix of a system's steps; return whether it could be."""
     H, L = wk.square[:1], wk.kept.L[stage : stage + 1]
@@ -184,7 +184,7 @@ def factorise(sc: Scene, stage: int, part: float, count: int, wk: Work) -> bool:
     return cholesky(H, wk.kept.envelope[stage], L, np.inf) == 0
 
 
-@kernel
+@inlined
 def solve(
     sc: Scene, stage: int, soft: float, q: np.ndarray, start: np.ndarray, equal: int, count: int,
     size: float, wk: Work,

@@ -8,17 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
-from holdfast.lcp._kernel import kernel
+from holdfast.lcp._kernel import inlined
 from holdfast.models._grip import SLIDING
 from holdfast.mujoco._forces import closing, dot, size_of, whiten
-from holdfast.mujoco._scene import FREE, RANK_TOL, REPORTED, Found, Numbers, Scene, Work
+from holdfast.mujoco._scene import FREE, RANK_TOL, REPORTED, SCALE, Found, Numbers, Scene, Work
 from holdfast.mujoco._steady import stay
 
 # How a motion was found, or what is in doubt.
 FOUND, NOT_SOLVED, NOT_BALANCED, NOT_SETTLED = 0, 1, 2, 3
 
 
-@kernel
+@inlined
 def list_closing(sc: Scene, nr: Numbers, ne: int, nf: int, x: np.ndarray, bound: float,
                  out: Found) -> bool:  # fmt: skip
     """Add contacts and limits that the motion x closes beyond `bound`; return if there are any."""
@@ -34,7 +34,7 @@ def list_closing(sc: Scene, nr: Numbers, ne: int, nf: int, x: np.ndarray, bound:
     return added
 
 
-@kernel
+@inlined
 def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     """Factor the inertia, find the free velocity and the contacts that it closes."""
     m, ne, nf = sc.v.shape[0], sc.target.shape[0], sc.loss.shape[0]
@@ -49,6 +49,7 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     solve_upper(wk.L, wk.envelope, out.v_free)
     for j in range(m):
         out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
+    out.numbers[SCALE] = max(size_of(wk, sc.v), size_of(wk, out.v_free))
     for i in range(sc.gap.shape[0]):
         out.contacts[i] = out.closed[i] = False
         for k in range(2, 6):
@@ -59,11 +60,11 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     return True
 
 
-@kernel
+@inlined
 def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
     """Hold all contacts that want to stick; return whether some might leave if they were free."""
     doubt = ne > 0
-    scale = max(size_of(wk, sc.v), size_of(wk, out.v_free))
+    scale = out.numbers[SCALE]
     for i in range(sc.gap.shape[0]):
         out.held[i] = out.contacts[i] and sc.sticks[i]
         wk.masks[6, i] = out.contacts[i]
@@ -74,7 +75,7 @@ def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
     return doubt
 
 
-@kernel
+@inlined
 def hold_new(sc: Scene, wk: Work, out: Found) -> None:
     """Hold contacts that have just been listed."""
     for i in range(sc.gap.shape[0]):
@@ -83,7 +84,7 @@ def hold_new(sc: Scene, wk: Work, out: Found) -> None:
             out.held[i] = sc.sticks[i]
 
 
-@kernel
+@inlined
 def find_usual(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
     """Find the motion of a step and its forces, if it is a usual one; fill out.
 

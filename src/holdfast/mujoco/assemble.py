@@ -273,9 +273,10 @@ def list_rows(
                 mu = friction[i, e - 1]
                 if e < dim and mu < NARROW:
                     return -1, 0
+                part = 0.5 / mu
                 for j in range(m):
                     edges = listed[a + 2 * e - 2, j] - listed[a + 2 * e - 1, j]
-                    rows_out[k + e, j] = edges / (2.0 * mu)
+                    rows_out[k + e, j] = part * edges
         k += dims[i]
     return n, k
 

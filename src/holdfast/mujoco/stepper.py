@@ -24,6 +24,7 @@ from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco._answer import Answer, from_solution
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
+from holdfast.mujoco._direct import Direct
 from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._islands import Islands, together
 from holdfast.mujoco._landing import ROUNDS, Landing, may_land
@@ -32,10 +33,11 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
-from holdfast.mujoco._quick import OPEN, Direct, Quick
+from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import check_finite, is_finite
 from holdfast.mujoco._usual import FOUND
+from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
 from holdfast.mujoco.contacts import Contacts, name_of
 from holdfast.solution import ContactSolution
@@ -60,12 +62,10 @@ class Stepper:
             the model declares.
 
     Attributes:
-        largest_penetration: deepest penetration at the start of any step so far [m].
         corrected: largest displacement of a coordinate by position correction so far.
         inconsistent: steps so far in which it was not so that exactly the pressed contacts
             stick: a contact jams, or its rows were too nearly dependent to hold it.
         redone: how often so far a step was solved again, with contacts seen where it ended.
-        slipped: fastest sliding so far of a pressed contact whose law is to stick [m/s].
 
     Example:
         >>> import mujoco, holdfast as hf
@@ -99,18 +99,19 @@ class Stepper:
         self.correct, self.warn = correct, warn
         self._found: Answer | None = None  # in the last step, if somebody has asked
         self._stepped = False
-        self.largest_penetration = 0.0
+        self._deepest = 0.0
         self.corrected = 0.0
         self.inconsistent = 0
-        self.slipped = 0.0
+        self._fastest = 0.0
         self._solver = Motion(self.contact)
         self._laws = Laws(model, laws, self._solver.law or stick())
         if self._solver.law is None and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
-        self._direct = Direct(self.contact, self.shadow, self._laws)
+        self._given = Given(model.nq)
+        self._direct = Direct(self.contact, self.shadow, self._laws, self._before, self._given.left)
         self._quick, self._islands = Quick(self.contact), Islands(model, self.contact)
         self._solved: dict[bytes, Answer] = {}  # in this step, by island
-        self._landing, self._given, self.redone = Landing(self.shadow), Given(), 0
+        self._landing, self.redone = Landing(self.shadow), 0
         self._warned: set[tuple[int, int]] = set()
         self._warm: tuple[bytes, np.ndarray] | None = None
 
@@ -136,6 +137,16 @@ class Stepper:
         return None if self._answer is None else self._answer.solution
 
     @property
+    def largest_penetration(self) -> float:
+        """Deepest penetration at the start of any step so far [m]."""
+        return max(self._deepest, float(self._direct.report[usual.SUNK]))
+
+    @property
+    def slipped(self) -> float:
+        """Fastest sliding so far of a pressed contact whose law is to stick [m/s]."""
+        return max(self._fastest, float(self._direct.report[usual.SLIPPED]))
+
+    @property
     def count(self) -> int:
         """Number of contacts that mattered in the last step."""
         if not self._stepped:
@@ -154,23 +165,35 @@ class Stepper:
         """
         model, before = self.shadow.model, self._before
         for _ in range(nstep):
-            mujoco.mj_getState(model, data, before, _STATE)
-            if not is_finite(before):
-                check_finite(data)
+            self._found, self._stepped = None, False
+            status = self._whole(data)
+            if status == DONE:
+                self._stepped = True
+                continue
+            if status == NOT_TRIED:
+                mujoco.mj_getState(model, data, before, _STATE)
+                if not is_finite(before):
+                    check_finite(data)
             try:
-                self._step(data)
+                self._step(data, status)
             except BaseException:  # Ctrl-C, too
                 mujoco.mj_setState(model, data, before, _STATE)
                 raise
 
-    def _step(self, data: Any) -> None:
+    def _whole(self, data: Any) -> int:
+        """Take a step in one call, if it is a usual one."""
+        return self._direct.whole(data)
+
+    def _step(self, data: Any, status: int) -> None:
+        """Go on where that has ended."""
         shadow = self.shadow
-        shadow.follow()
-        forward(shadow, data)
-        self._found, self._stepped = None, False
-        status = self._at_once(data)
-        if status == FOUND:
-            self._finish(data)
+        if status == NOT_TRIED:
+            shadow.follow()
+            forward(shadow, data)
+            status = self._at_once(data)
+        if status in (FOUND, LOOK):
+            self._stepped = True
+            self._finish(data, done=status == LOOK)
             return
         self._solved.clear()
         found = status == usual.LANDS
@@ -187,18 +210,17 @@ class Stepper:
         """Find the motion and publish it in one call, if the step is a usual one."""
         return self._direct.step(data)
 
-    def _finish(self, data: Any) -> None:
-        """Advance after a usual step."""
-        self._stepped = True
+    def _finish(self, data: Any, *, done: bool) -> None:
+        """Advance after a usual step, unless that is done, and see to what it leaves."""
         shadow, report = self.shadow, self._direct.report.tolist()
-        published = report[usual.PUBLISHED] > 0.0
-        if not published:
-            answer = self._ask()
-            publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
-        elif shadow.sensors:
-            mujoco.mj_sensorAcc(shadow.model, data)
+        if not done:
+            if report[usual.PUBLISHED] == 0.0:
+                answer = self._ask()
+                publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
+            elif shadow.sensors:
+                mujoco.mj_sensorAcc(shadow.model, data)
+            self._direct.finish(data)
         self._remember(report[usual.WORST_SLIP], True, report[usual.LACKS] > 0.0)
-        self._direct.finish(data, published=published)
         left = report[usual.LEFT] > TOUCHING * shadow.size
         self._correct(data, report[usual.DEEPEST], violated(self._ask())[1] if left else [])
 
@@ -286,8 +308,7 @@ class Stepper:
         """Keep count; warn where friction is asked too much."""
         if not consistent:
             self.inconsistent += 1
-        if slip > self.slipped:
-            self.slipped = slip
+        self._fastest = max(self._fastest, slip)
         if self.warn and excess:
             self._warn(self._ask())
 
@@ -303,8 +324,7 @@ class Stepper:
 
     def _correct(self, data: Any, deepest: float, wrong: Wrong) -> None:
         """Take out of the position what is left of penetration and drift."""
-        if deepest > self.largest_penetration:
-            self.largest_penetration = deepest
+        self._deepest = max(self._deepest, deepest)
         if self.correct and wrong:
             own = self.shadow.model
             given = self._given.is_new(self._before[1 : 1 + own.nq])
@@ -315,7 +335,7 @@ class Stepper:
             mujoco.mj_integratePos(self.shadow.model, qpos, dq, 1.0)
             data.qpos[:] = qpos
             self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
-        self._given.leave(data.qpos)
+        self._given.left[:] = data.qpos
 
     def _warn(self, answer: Answer) -> None:
         rows, contacts, solution = answer.rows, answer.contacts, answer.solution

@@ -1,0 +1,186 @@
+"""A usual step from MuJoCo's own arrays to MuJoCo's own arrays."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from holdfast.errors import InputError
+from holdfast.lcp._kernel import COMPILED
+from holdfast.mujoco import _at_once as kernels
+from holdfast.mujoco import _library as lib
+from holdfast.mujoco import _whole as whole
+from holdfast.mujoco._answer import Answer
+from holdfast.mujoco._inertia import quick_kind
+from holdfast.mujoco._laws import Laws
+from holdfast.mujoco._mj import CALLBACKS, mujoco
+from holdfast.mujoco._options import option_addresses
+from holdfast.mujoco._quick import OPEN, Quick
+from holdfast.mujoco._scene import CONSISTENT, Scene
+from holdfast.mujoco._shadow import PYRAMIDAL, Shadow
+from holdfast.mujoco._usual import FOUND, NOT_SETTLED
+from holdfast.mujoco.assemble import TOUCHING, Rows
+
+
+def _nothing() -> None:
+    """No data yet."""
+
+
+class Direct(Quick):
+    """Steps that are usual, from MuJoCo's own arrays to MuJoCo's own arrays.
+
+    Args:
+        contact: the contact model.
+        shadow: the model that is stepped, and where its data keep things.
+        laws: of pairs.
+        before, left: filled with the state before a whole step, and with the position after it.
+    """
+
+    def __init__(
+        self, contact: Any, shadow: Shadow, laws: Laws, before: np.ndarray, left: np.ndarray
+    ) -> None:
+        super().__init__(contact)
+        own, user, settings = shadow.model, shadow.user, self._settings
+        self._shadow, self._memory = shadow, shadow.memory
+        driven = own.nmocap > 0 and own.neq > 0
+        drags = laws.only not in ("stick", "frictionless")
+        self.applies = self.applies and self._memory.known and not (
+            shadow.adhesive or driven or drags
+        )  # fmt: skip
+        self._options[1:3] = TOUCHING * shadow.size, OPEN * shadow.size
+        self._options[kernels.SIZE] = shadow.size
+        settings[kernels.NGEOM], settings[kernels.POLY] = own.ngeom, own.dof_dampingpoly.shape[1]
+        settings[kernels.STICK] = laws.only == "stick"
+        self._one_tree = own.ntree < 2  # else motions are searched for in pieces, see `_islands`
+        arrays = (
+            own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
+            own.D_colind, shadow.geom_body, user.geom_margin,
+        )  # fmt: skip
+        self._sizes[0] = own.nv
+        self._state = np.zeros((2, own.nv))
+        self._now: tuple[Any, ...] = ()  # what settings and options say
+        self._data: Any = _nothing
+        for field, array in (
+            (whole.ARRAYS, np.array([array.ctypes.data for array in arrays])),  # keeps no model
+            (whole.CONTACT, self._memory.contact), (whole.STATE, self._state),
+            (whole.BEFORE, before), (whole.LEFT, left),
+        ):  # fmt: skip
+            self._put(field, array)
+        self._guard = self._prepare_whole() if self.applies and COMPILED else None
+        self._address = self._desk.ctypes.data
+
+    def _prepare_whole(self) -> lib.Guard | None:
+        """Tell the kernels where the model and MuJoCo's functions are; None if nobody knows."""
+        shadow, desk = self._shadow, self._desk
+        own = shadow.model
+        options = option_addresses(own, whole.FIELDS)
+        if lib.library() is None or options is None:
+            return None
+        desk[whole.MODEL], desk[whole.SENSORS] = own._address, shadow.sensors
+        desk[whole.GET_STATE : whole.DESK] = [
+            *map(lib.address, whole.FUNCTIONS),
+            *(lib.variable(f"mjcb_{name}") for name in CALLBACKS), *options,
+        ]  # fmt: skip
+        for field, array in (
+            (whole.SEGMENTS, shadow.segments), (whole.WRITTEN, shadow.addresses),
+            (whole.COUNTS, shadow.counts), (whole.GEOM_BODY, shadow.geom_body),
+            (whole.ROOT, shadow.root), (whole.MOVING, shadow.moving),
+            (whole.RADIUS, shadow.radius), (whole.JOINT_MARGIN, own.jnt_margin),
+            (whole.TENDON_MARGIN, own.tendon_margin),
+        ):  # fmt: skip
+            self._put(field, array)
+        return lib.Guard()
+
+    def whole(self, data: Any) -> int:
+        """Take a whole step in one call, if it is a usual one.
+
+        Returns:
+            DONE; or LOOK if contacts lack friction or have sunk in; or NOT_TRIED; or what `step`
+            does after the stages before contact.
+        """
+        if self._guard is None:
+            return whole.NOT_TRIED
+        if self._data() is not data:
+            self._attach(data)
+        desk = self._desk
+        desk[whole.PYRAMIDS] = self._shadow.pyramids
+        desk[whole.MODE] = whole.FORWARD | whole.FINISH
+        while True:
+            if self._guard(whole.step_at.address, self._address):
+                mujoco.mj_setState(
+                    self._shadow.model, data, self._on_desk[whole.BEFORE], whole.STATE_KIND
+                )
+                return whole.NOT_TRIED  # where MuJoCo's error is told
+            status = int(desk[whole.STATUS])
+            if status != kernels.GROW:
+                break
+            self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
+            desk[whole.MODE] = whole.FINISH
+        if status in (whole.DONE, whole.LOOK, whole.NOT_TRIED):
+            return status
+        self._shadow.read()
+        self._shadow.pyramidal = bool(self._settings[kernels.LISTED])
+        return self._settled(status)
+
+    def step(self, data: Any) -> int:
+        """Solve and publish, after the stages before contact.
+
+        Returns:
+            FOUND; or LANDS if a motion was found and is yet to be looked at and published; or what
+            is in doubt, or NOT_TRIED: then the rows have to be gathered first.
+        """
+        shadow, settings = self._shadow, self._settings
+        if not self.applies:
+            return whole.NOT_TRIED
+        kind = quick_kind(shadow, data, self._state[0])
+        if kind is None:
+            return whole.NOT_TRIED
+        if self._data() is not data:
+            self._attach(data)
+        settings[kernels.INERTIA], settings[kernels.LISTED] = kind, shadow.pyramidal
+        settings[kernels.WANTED] = shadow.cone == PYRAMIDAL
+        self._options[0], self._desk[whole.MODE] = shadow.h, 0
+        return self._settled(self._call())
+
+    def _attach(self, data: Any) -> None:
+        """Tell the kernels where these data are."""
+        if not isinstance(data, mujoco.MjData):
+            raise InputError("data", f"is {type(data).__name__}; expected mujoco.MjData")
+        if data.signature != self._shadow.model.signature:
+            raise InputError("data", "belong to another model; make them with MjData(model)")
+        self._desk[whole.DATA] = data._address
+        self._put(whole.PLACES, self._memory.places(data))
+        self._data = weakref.ref(data)
+
+    def _settled(self, status: int) -> int:
+        """Search where that is called for."""
+        if status == NOT_SETTLED and self._one_tree and self._search() == FOUND:
+            consistent = self._carved()[2].numbers[CONSISTENT] > 0.0
+            return kernels.LANDS if consistent else NOT_SETTLED
+        return status
+
+    def finish(self, data: Any) -> None:
+        """Integrate with exactly the velocity that was solved for."""
+        places = self._memory.places(data)
+        kernels.hand_over(places, self._state)
+        mujoco.mj_Euler(self._shadow.model, data)
+        kernels.take_back(places, self._state)
+
+    def answer(self) -> Answer:
+        """What the last step found, copied."""
+        return self._answer(self._rows(self._carved()[0]))
+
+    def _rows(self, scene: Scene) -> Rows:
+        """The scene as rows, copied."""
+        sc = Scene(*map(np.copy, scene))
+        _, _, _, ne, nf, nl = self._sizes.tolist()
+        return Rows(
+            A=sc.A[0], f=sc.f, v=sc.v, h=float(self._options[0]), efc_J=sc.rows,
+            equality=slice(0, ne), dry=slice(ne, ne + nf), limit=np.arange(ne + nf, ne + nf + nl),
+            contact=sc.listed[0], first=sc.first, dim=sc.dim, gap=sc.gap, limit_gap=sc.limit_gap,
+            error=sc.error, target=sc.target, loss=sc.loss, size=self._shadow.size, mu=sc.mu,
+            geoms=sc.listed[3:5].T, bodies=sc.listed[5:7].T, place=sc.place,
+            sunk=np.zeros(len(sc.gap)),
+        )  # fmt: skip
