@@ -105,11 +105,19 @@ SENSED = """<mujoco><option integrator="{}" cone="{}"><flag energy="enable"/></o
   <actuator><position joint="j" kp="3" dampratio="1"/></actuator>
   <sensor><accelerometer site="s"/><force site="s"/><touch site="s"/><jointpos joint="j"/>
   <jointvel joint="j"/></sensor></mujoco>"""
-CALLED = STANDING | {
-    f"{integrator}, {cone}": SENSED.format(integrator, cone)
-    for integrator in ("Euler", "implicitfast", "implicit", "discrete")
-    for cone in ("pyramidal", "elliptic")
-}
+LIMITED = """<mujoco><worldbody><body><joint axis="0 1 0" range="-40 40" limited="true"/>
+  <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/><body pos=".3 0 0">
+  <joint axis="0 1 0" range="-1 60" limited="true"/>
+  <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></body></worldbody></mujoco>"""
+CALLED = (
+    STANDING
+    | {"limits": LIMITED}
+    | {
+        f"{integrator}, {cone}": SENSED.format(integrator, cone)
+        for integrator in ("Euler", "implicitfast", "implicit", "discrete")
+        for cone in ("pyramidal", "elliptic")
+    }
+)
 
 
 @pytest.mark.jit
@@ -123,7 +131,7 @@ def test_one_call_does_what_the_stages_do(name: str) -> None:
         if staged:
             stepper._direct._guard = None
         data.ctrl[:] += 0.1
-        stepper.step(data, 50)
+        stepper.step(data, 300)
         size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION)
         state = np.zeros(size)
         mujoco.mj_getState(model, data, state, mujoco.mjtState.mjSTATE_INTEGRATION)

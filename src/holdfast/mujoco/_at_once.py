@@ -133,40 +133,6 @@ def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> Non
     report_out[COUNT] = count
 
 
-@inlined
-def put_forces(
-    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
-    of_double: np.ndarray, of_integer: np.ndarray, h: float, sz: Sizes, sc: Scene, out: Found,
-    report_out: np.ndarray, state_out: np.ndarray,
-) -> None:  # fmt: skip
-    """Put motion and forces where MuJoCo keeps them, see `holdfast.mujoco._publish`."""
-    m = sz.m
-    qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
-    warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
-    force = mem.floats(mem.word(places[mem.CONSTRAINT]), 1, m)[0]
-    show_motion(sc.rows, sc.v, out.motion, out.impulse, qacc, warmstart, force, h)
-    for j in range(m):
-        state_out[0, j], state_out[1, j] = out.motion[j], qacc[j]
-    e = contact[mem.GEOM] // 4
-    left_out = mark_contacts(
-        of_integer[:, e : e + 2], of_double[:, contact[mem.DIST] // 8],
-        mem.floats(model[USER_MARGIN], 1, settings[NGEOM])[0], sc.listed[0], sc.first,
-        sc.dim, out.impulse, of_double[:, contact[mem.MARGIN] // 8],
-        of_integer[:, contact[mem.EXCLUDE] // 4],
-    )  # fmt: skip
-    as_wanted = left_out == 0 and settings[LISTED] == settings[WANTED] and sz.nl == 0
-    report_out[PUBLISHED] = 1.0 if as_wanted else 0.0
-    if not as_wanted:
-        return
-    forces = mem.floats(mem.word(places[mem.EFC_FORCE]), 1, mem.count(places, mem.NEFC))[0]
-    e = contact[mem.FRICTION] // 8
-    show_forces(
-        of_integer[:, contact[mem.ADDRESS] // 4], of_integer[:, contact[mem.DIM] // 4],
-        of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces, sz.ne + sz.nf, h,
-        settings[WANTED] == 1,
-    )  # fmt: skip
-
-
 @kernel
 def at_once(
     places: np.ndarray,
@@ -181,7 +147,7 @@ def at_once(
     report: np.ndarray,
     state: np.ndarray,
 ) -> int:
-    """Take over the rows of MuJoCo's list, find the motion, put the forces into mjData.
+    """Take over the rows of MuJoCo's list and find the motion.
 
     Args:
         places, contact: addresses and offsets, see `Memory`.
@@ -190,13 +156,13 @@ def at_once(
         work, words, flags: see `carve`.
         sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
         report: filled.
-        state: (2, m) the free velocity with an implicit integrator; filled with velocity after
-            the step and acceleration.
+        state: (2, m) the free velocity with an implicit integrator; filled with the velocity
+            after the step.
 
     Returns:
         What `find_usual` does, or GROW if work and flags must have the sizes that are reported,
         or NARROW if pyramids must be listed as axes, or LANDS: the motion that was found must be
-        looked at, for what it meets on its way.
+        looked at, for what it meets on its way. With FOUND and LANDS, `put_forces` may follow.
     """
     m = sizes[0]
     nr = numbers_of(options)
@@ -250,13 +216,53 @@ def at_once(
         return status
     report_on(sc, nr, out, report)
     if given:
-        return status
-    if may_land(out.motion, sc.v, nr.h, options[SIZE]):
-        return LANDS
+        return FOUND
+    for j in range(m):
+        state[0, j] = out.motion[j]
+    return LANDS if may_land(out.motion, sc.v, nr.h, options[SIZE]) else FOUND
 
-    put_forces(places, contact, model, settings, of_double, of_integer, nr.h, sz, sc, out, report,
-               state)  # fmt: skip
-    return FOUND
+
+@kernel
+def put_forces(
+    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray, h: float,
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, report: np.ndarray,
+    state: np.ndarray,
+) -> None:  # fmt: skip
+    """Put motion and forces that `at_once` found where MuJoCo keeps them, see `_publish`.
+
+    The acceleration is kept in state.
+    """
+    m, ne, nf, nl = sizes[0], sizes[3], sizes[4], sizes[5]
+    sc, _, out = carve(work, words, flags, Sizes(m, sizes[1], sizes[2], ne, nf, nl))
+    qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
+    warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
+    force = mem.floats(mem.word(places[mem.CONSTRAINT]), 1, m)[0]
+    show_motion(sc.rows, sc.v, out.motion, out.impulse, qacc, warmstart, force, h)
+    for j in range(m):
+        state[1, j] = qacc[j]
+    ncon, base = mem.count(places, mem.NCON), mem.word(places[mem.CONTACT])
+    width = contact[mem.STRIDE] // 8
+    of_double, of_integer = mem.floats(base, ncon, width), mem.integers(base, ncon, 2 * width)
+    e = contact[mem.GEOM] // 4
+    left_out = mark_contacts(
+        of_integer[:, e : e + 2], of_double[:, contact[mem.DIST] // 8],
+        mem.floats(model[USER_MARGIN], 1, settings[NGEOM])[0], sc.listed[0], sc.first,
+        sc.dim, out.impulse, of_double[:, contact[mem.MARGIN] // 8],
+        of_integer[:, contact[mem.EXCLUDE] // 4],
+    )  # fmt: skip
+    as_wanted = left_out == 0 and settings[LISTED] == settings[WANTED]
+    for i in range(nl):  # beside those that act, the user's list has those that are exceeded
+        as_wanted = as_wanted and (out.impulse[ne + nf + i] != 0.0 or sc.limit_gap[i] < 0.0)
+    report[PUBLISHED] = 1.0 if as_wanted else 0.0
+    if not as_wanted:
+        return
+    forces = mem.floats(mem.word(places[mem.EFC_FORCE]), 1, mem.count(places, mem.NEFC))[0]
+    e = contact[mem.FRICTION] // 8
+    show_forces(
+        of_integer[:, contact[mem.ADDRESS] // 4], of_integer[:, contact[mem.DIM] // 4],
+        of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces,
+        ne + nf + nl, h, settings[WANTED] == 1,
+    )  # fmt: skip
 
 
 @entry

@@ -14,7 +14,9 @@ from holdfast.mujoco import _library as lib
 from holdfast.mujoco import _whole as whole
 from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._inertia import quick_kind
+from holdfast.mujoco._landing import Landing
 from holdfast.mujoco._laws import Laws
+from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._options import option_addresses
 from holdfast.mujoco._quick import OPEN, Quick
@@ -22,6 +24,8 @@ from holdfast.mujoco._scene import CONSISTENT, Scene
 from holdfast.mujoco._shadow import PYRAMIDAL, Shadow
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
+
+_SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
 
 def _nothing() -> None:
@@ -35,15 +39,17 @@ class Direct(Quick):
         contact: the contact model.
         shadow: the model that is stepped, and where its data keep things.
         laws: of pairs.
+        landing: looks where motions lead.
         before, left: filled with the state before a whole step, and with the position after it.
     """
 
     def __init__(
-        self, contact: Any, shadow: Shadow, laws: Laws, before: np.ndarray, left: np.ndarray
-    ) -> None:
+        self, contact: Any, shadow: Shadow, laws: Laws, landing: Landing, before: np.ndarray,
+        left: np.ndarray,
+    ) -> None:  # fmt: skip
         super().__init__(contact)
         own, user, settings = shadow.model, shadow.user, self._settings
-        self._shadow, self._memory = shadow, shadow.memory
+        self._shadow, self._memory, self._landing = shadow, shadow.memory, landing
         driven = own.nmocap > 0 and own.neq > 0
         drags = laws.only not in ("stick", "frictionless")
         self.applies = self.applies and self._memory.known and not (
@@ -68,6 +74,9 @@ class Direct(Quick):
             (whole.BEFORE, before), (whole.LEFT, left),
         ):  # fmt: skip
             self._put(field, array)
+        single = np.isin(own.jnt_type, _SINGLE)
+        joints = np.flatnonzero(single), own.jnt_qposadr[single], own.jnt_dofadr[single]
+        self._joints = np.stack(joints, axis=1).astype(np.int64)  # that have one coordinate
         self._guard = self._prepare_whole() if self.applies and COMPILED else None
         self._address = self._desk.ctypes.data
 
@@ -87,8 +96,9 @@ class Direct(Quick):
             (whole.SEGMENTS, shadow.segments), (whole.WRITTEN, shadow.addresses),
             (whole.COUNTS, shadow.counts), (whole.GEOM_BODY, shadow.geom_body),
             (whole.ROOT, shadow.root), (whole.MOVING, shadow.moving),
-            (whole.RADIUS, shadow.radius), (whole.JOINT_MARGIN, own.jnt_margin),
-            (whole.TENDON_MARGIN, own.tendon_margin),
+            (whole.RADIUS, shadow.radius), (whole.JOINTS, self._joints),
+            (whole.LIMITED, own.jnt_limited), (whole.RANGE, own.jnt_range),
+            (whole.JOINT_MARGIN, own.jnt_margin), (whole.TENDON_MARGIN, own.tendon_margin),
         ):  # fmt: skip
             self._put(field, array)
         return lib.Guard()
@@ -104,9 +114,9 @@ class Direct(Quick):
             return whole.NOT_TRIED
         if self._data() is not data:
             self._attach(data)
-        desk = self._desk
-        desk[whole.PYRAMIDS] = self._shadow.pyramids
-        desk[whole.MODE] = whole.FORWARD | whole.FINISH
+        desk, shadow = self._desk, self._shadow
+        desk[whole.PYRAMIDS] = shadow.pyramids
+        desk[whole.MODE] = whole.WHOLE
         while True:
             if self._guard(whole.step_at.address, self._address):
                 mujoco.mj_setState(
@@ -117,11 +127,17 @@ class Direct(Quick):
             if status != kernels.GROW:
                 break
             self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
-            desk[whole.MODE] = whole.FINISH
+            desk[whole.MODE] = whole.TO_THE_END
         if status in (whole.DONE, whole.LOOK, whole.NOT_TRIED):
             return status
-        self._shadow.read()
-        self._shadow.pyramidal = bool(self._settings[kernels.LISTED])
+        if status == kernels.LANDS and not desk[whole.TRIAL] and not shadow.model.nmocap:
+            trial = self._landing.trial  # from now on the kernels look by themselves
+            desk[whole.TRIAL] = trial._address
+            self._put(whole.THERE, Memory().places(trial))
+        if status != FOUND and shadow.model.jnt_limited.any():
+            return whole.NOT_TRIED  # limits that are not listed may matter
+        shadow.read()
+        shadow.pyramidal = bool(self._settings[kernels.LISTED])
         return self._settled(status)
 
     def step(self, data: Any) -> int:
@@ -141,7 +157,7 @@ class Direct(Quick):
             self._attach(data)
         settings[kernels.INERTIA], settings[kernels.LISTED] = kind, shadow.pyramidal
         settings[kernels.WANTED] = shadow.cone == PYRAMIDAL
-        self._options[0], self._desk[whole.MODE] = shadow.h, 0
+        self._options[0], self._desk[whole.MODE] = shadow.h, whole.CONTACT_ONLY
         return self._settled(self._call())
 
     def _attach(self, data: Any) -> None:

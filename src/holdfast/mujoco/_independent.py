@@ -72,8 +72,8 @@ def solve_independent(sc: Scene, ne: int, count: int, wk: Work, out: Found) -> i
     """Fill motion, impulses and wk.masks[1] (pressed) from the rows in play, if they are that.
 
     Returns:
-        UNIQUE, or DEPENDENT, or PULLS: the forces are unique, but a contact would have to pull, or
-        hold without being pressed, or dry friction does not suffice.
+        UNIQUE, or DEPENDENT, or PULLS: the forces are unique, but a contact or a limit would have
+        to pull, or a contact to hold without being pressed, or dry friction does not suffice.
     """
     m, nf, play, pressed, u = sc.v.shape[0], sc.loss.shape[0], wk.play, wk.masks[1], wk.x[5]
     W, white, G = wk.square[1], wk.white, wk.square[2]
@@ -97,6 +97,9 @@ def solve_independent(sc: Scene, ne: int, count: int, wk: Work, out: Found) -> i
         out.loaded[play.at[k]] = True
     for i in range(nf):
         if not abs(out.impulse[ne + i]) <= sc.loss[i]:
+            return PULLS
+    for i in range(sc.limit_gap.shape[0]):
+        if out.limits[i] and not out.impulse[ne + nf + i] >= 0.0:
             return PULLS
     normal = friction = 0.0
     for i in range(sc.gap.shape[0]):

@@ -22,6 +22,7 @@ but never for surfaces that part: gap >= 0. Such rows take energy out and add no
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,16 @@ class Landing:
 
     def __init__(self, shadow: Shadow) -> None:
         self._shadow = shadow
-        self._trial: Any = None
+
+    @cached_property
+    def trial(self) -> Any:
+        """Data for the bodies where a motion leads."""
+        return mujoco.MjData(self._shadow.model)
 
     def look(self, data: Any, velocity: np.ndarray) -> bool:
         """Move the bodies as a trial and list the contacts there; whether any has sunk in."""
         own = self._shadow.model
-        if self._trial is None:
-            self._trial = mujoco.MjData(own)
-        trial, qpos = self._trial, np.array(data.qpos)
+        trial, qpos = self.trial, np.array(data.qpos)
         mujoco.mj_integratePos(own, qpos, velocity, self._shadow.h)
         trial.qpos[:] = qpos
         if own.nmocap:
@@ -72,7 +75,7 @@ class Landing:
         Pairs that have sunk in are looked at with all their contacts, also with those that have
         not: solved for one corner alone, a face would sink in at the next.
         """
-        seen, listed = self._trial.contact, _by_pair(rows.geoms)
+        seen, listed = self.trial.contact, _by_pair(rows.geoms)
         dist, geoms = np.array(seen.dist), seen.geom.tolist()
         sunk = {tuple(geoms[e]) for e in np.flatnonzero(dist < self._deep)}
         gap, new = rows.gap.copy(), []
@@ -113,7 +116,7 @@ class Landing:
 
     def _taken_back(self, data: Any, pair: list[int], point: np.ndarray) -> list[np.ndarray]:
         """Where a point of the trial was before, as part of either geom."""
-        trial, places = self._trial, []
+        trial, places = self.trial, []
         for g in pair:
             local = trial.geom_xmat[g].reshape(3, 3).T @ (point - trial.geom_xpos[g])
             places.append(data.geom_xpos[g] + data.geom_xmat[g].reshape(3, 3) @ local)

@@ -92,6 +92,12 @@ if not COMPILED:
         """Copy so many bytes from one address to another."""
         ctypes.memmove(int(target), int(source), int(size))
 
+    def call_integrate(function: int, model: int, qpos: int, qvel: int, h: float) -> None:
+        """The same with the addresses of a position and a velocity, and a time."""
+        pointer = ctypes.c_void_p
+        made = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_double)(int(function))
+        made(model, qpos, qvel, h)
+
 else:  # as intrinsics, because a kernel without reference counting cannot return a new array
 
     def _array(kind: Any) -> Any:
@@ -148,17 +154,15 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
         return types.void(types.int64, types.int64, types.int64), codegen
 
     def _calls(*kinds: Any) -> Any:
-        """A call of the function at the first argument with the others, which C sees as these."""
+        """A call of the function at the first argument with the others, of these kinds."""
 
         def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             given = [context.get_value_type(kind) for kind in kinds]
-            function = FunctionType(VoidType(), given)
-            values = [builder.trunc(each, kind) if kind.width < each.type.width else each
-                      for each, kind in zip(args[1:], given, strict=True)]  # fmt: skip
-            builder.call(builder.inttoptr(args[0], function.as_pointer()), values)
+            pointer = FunctionType(VoidType(), given).as_pointer()
+            builder.call(builder.inttoptr(args[0], pointer), args[1:])
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * (1 + len(kinds))), codegen
+        return types.void(types.int64, *kinds), codegen
 
     def _call(typingctx: Any, function: Any, model: Any, data: Any) -> Any:
         """Call a function of MuJoCo's, at an address, with a model and data."""
@@ -169,6 +173,11 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
         """The same with the address of a state and which one it is."""
         return _calls(types.int64, types.int64, types.int64, types.int32)
 
+    def _call_integrate(typingctx: Any, function: Any, model: Any, qpos: Any, qvel: Any,
+                        h: Any) -> Any:  # fmt: skip
+        """The same with the addresses of a position and a velocity, and a time."""
+        return _calls(types.int64, types.int64, types.int64, types.float64)
+
     floats: Any = intrinsic(_floats)
     integers: Any = intrinsic(_integers)
     words: Any = intrinsic(_words)
@@ -176,6 +185,7 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
     word: Any = intrinsic(_word)
     call: Any = intrinsic(_call)
     call_state: Any = intrinsic(_call_state)
+    call_integrate: Any = intrinsic(_call_integrate)
     copy: Any = intrinsic(_copy)
 
 

@@ -149,8 +149,9 @@ def show_forces(
     """Fill in forces, as axes of the contact frame or as edges of the friction pyramid.
 
     Args:
-        kept: equalities and dry friction: they stand first, in the list that was solved and in
-            this one. Limits are left at zero.
+        kept: rows that stand first in the list that was solved and in this one: equalities and
+            dry friction, and limits if they have not been listed again; else these are left at
+            zero.
     """
     force_out[:] = 0.0
     for r in range(kept):

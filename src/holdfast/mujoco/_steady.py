@@ -75,6 +75,10 @@ def list_all(sc: Scene, nr: Numbers, ne: int, held: np.ndarray, wk: Work, out: F
             if length2 == 0.0:
                 return -1
             k = take(play, k, sc.first[i], -closing(sc, nr, i, out), 1.0 / (SOFT * length2))
+    for i in range(sc.limit_gap.shape[0]):
+        if out.limits[i]:
+            row = ne + sc.loss.shape[0] + i
+            k = take(play, k, row, -max(sc.limit_gap[i], 0.0) / nr.h, 0.0)
     return k
 
 
@@ -188,9 +192,9 @@ def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> b
         Whether that is the answer. If not, the search has to begin, and what it needs of out is
         as it was.
     """
+    limited = False
     for i in range(sc.limit_gap.shape[0]):
-        if out.limits[i]:
-            return False
+        limited = limited or out.limits[i]
     for r in range(out.impulse.shape[0]):
         out.impulse[r] = 0.0
         out.loaded[r] = False
@@ -204,7 +208,7 @@ def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> b
             return False
         known = wk.kept.valid[stage] > 0.0  # to depend on each other
         status = DEPENDENT if known else solve_independent(sc, ne, k, wk, out)
-        if status == PULLS:
+        if status == PULLS or (status == DEPENDENT and limited):
             return False
         if status == UNIQUE:
             continue

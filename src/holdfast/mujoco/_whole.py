@@ -18,7 +18,8 @@ from holdfast.lcp._kernel import CEntry, kernel
 from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco import _shadow as shadow
-from holdfast.mujoco._inertia import DAMPED, IMPLICIT, PLAIN, UNDAMPED
+from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, PLAIN, UNDAMPED
+from holdfast.mujoco._landing import SUNK
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._support import is_finite
 from holdfast.mujoco._usual import FOUND
@@ -27,27 +28,28 @@ from holdfast.mujoco._usual import FOUND
 # something is to be looked at, or an error of MuJoCo, or nothing at all was done.
 DONE, LOOK, FAILED, NOT_TRIED = 20, 21, 22, 23
 
-# What to do: the stages before contact, and those after it.
-FORWARD, FINISH = 1, 2
+# What to do beside contact: nothing, or the stages after it, or those before it, too.
+CONTACT_ONLY, TO_THE_END, WHOLE = range(3)
 
 # Functions of MuJoCo and fields of its options, in the order of their addresses.
 FUNCTIONS = (
     "mj_getState", "mj_setState", "mj_fwdKinematics", "mj_makeM", "mj_factorM", "mj_comVel",
     "mj_collision", "mj_makeConstraint", "mj_transmission", "mj_sensorPos", "mj_energyPos",
     "mj_fwdVelocity", "mj_sensorVel", "mj_energyVel", "mj_fwdActuation", "mj_fwdAcceleration",
-    "mj_implicit", "mj_sensorAcc", "mj_Euler",
+    "mj_implicit", "mj_sensorAcc", "mj_Euler", "mj_integratePos", "mj_kinematics",
 )  # fmt: skip
 FIELDS = ("timestep", "o_margin", "integrator", "cone", "jacobian", "solver", "noslip_iterations",
           "disableflags", "enableflags")  # fmt: skip
 
 # The desk: numbers, then addresses and lengths of arrays, then the addresses of those above.
-MODE, STATUS, MODEL, DATA, PYRAMIDS, SENSORS = range(6)
+MODE, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL = range(7)
 (PLACES, CONTACT, ARRAYS, SETTINGS, OPTIONS, WORK, FLAGS, SIZES, REPORT, STATE, SEGMENTS, BEFORE,
- LEFT, WRITTEN, COUNTS, GEOM_BODY, ROOT, MOVING, RADIUS, JOINT_MARGIN, TENDON_MARGIN,
- _END) = range(6, 50, 2)  # fmt: skip
+ LEFT, WRITTEN, COUNTS, GEOM_BODY, ROOT, MOVING, RADIUS, JOINTS, LIMITED, RANGE, JOINT_MARGIN,
+ TENDON_MARGIN, THERE, _END) = range(7, 59, 2)  # fmt: skip
 (GET_STATE, SET_STATE, FWD_KINEMATICS, MAKE_M, FACTOR_M, COM_VEL, COLLISION, MAKE_CONSTRAINT,
  TRANSMISSION, SENSOR_POS, ENERGY_POS, FWD_VELOCITY, SENSOR_VEL, ENERGY_VEL, FWD_ACTUATION,
- FWD_ACCELERATION, IMPLICIT_STEP, SENSOR_ACC, EULER, CALLBACK) = range(_END, _END + 20)  # fmt: skip
+ FWD_ACCELERATION, IMPLICIT_STEP, SENSOR_ACC, EULER, INTEGRATE, KINEMATICS,
+ CALLBACK) = range(_END, _END + 22)  # fmt: skip
 (TIMESTEP, MARGIN, INTEGRATOR, CONE, JACOBIAN, SOLVER, NOSLIP, DISABLE, ENABLE,
  DESK) = range(CALLBACK + len(CALLBACKS), CALLBACK + len(CALLBACKS) + 10)  # fmt: skip
 
@@ -102,7 +104,10 @@ def keep_up(desk: np.ndarray, settings: np.ndarray, options: np.ndarray) -> bool
 
 @kernel
 def widen_margins(desk: np.ndarray, places: np.ndarray, h: float) -> None:
-    """See `Shadow.widen_margins`."""
+    """See `Shadow.widen_margins`; of limits of joints only those are listed that are near.
+
+    `exceeds_limit` sees to the others.
+    """
     mem.floats(desk[MARGIN], 1, 1)[0, 0] = shadow.set_margins_at(
         places, mem.words(desk[WRITTEN], 1, desk[WRITTEN + 1])[0],
         mem.words(desk[COUNTS], 1, desk[COUNTS + 1])[0],
@@ -115,6 +120,31 @@ def widen_margins(desk: np.ndarray, places: np.ndarray, h: float) -> None:
         margin = mem.floats(desk[field], 1, desk[field + 1])[0]
         for i in range(margin.shape[0]):
             margin[i] = shadow.LIMIT_REACH
+    margin = mem.floats(desk[JOINT_MARGIN], 1, desk[JOINT_MARGIN + 1])[0]
+    joints = mem.words(desk[JOINTS], desk[JOINTS + 1] // 3, 3)
+    bounds = mem.floats(desk[RANGE], desk[RANGE + 1] // 2, 2)
+    for k in range(joints.shape[0]):
+        j = joints[k, 0]
+        speed = abs(mem.floats(mem.word(places[mem.QVEL]) + 8 * joints[k, 2], 1, 1)[0, 0])
+        reserve = shadow.SIZE_RESERVE * (bounds[j, 1] - bounds[j, 0])
+        margin[j] = shadow.SPEED_RESERVE * h * speed + reserve
+
+
+@kernel
+def exceeds_limit(desk: np.ndarray, places: np.ndarray, velocity: np.ndarray, h: float,
+                  touch: float) -> bool:  # fmt: skip
+    """Return whether a motion carries a joint beyond a limit, be it listed or not."""
+    joints = mem.words(desk[JOINTS], desk[JOINTS + 1] // 3, 3)
+    limited = mem.booleans(desk[LIMITED], 1, desk[LIMITED + 1])[0]
+    bounds = mem.floats(desk[RANGE], desk[RANGE + 1] // 2, 2)
+    for k in range(joints.shape[0]):
+        j = joints[k, 0]
+        if limited[j]:
+            q = mem.floats(mem.word(places[mem.QPOS]) + 8 * joints[k, 1], 1, 1)[0, 0]
+            after = q + h * velocity[joints[k, 2]]
+            if after < min(q, bounds[j, 0]) - touch or after > max(q, bounds[j, 1]) + touch:
+                return True
+    return False
 
 
 @kernel
@@ -157,6 +187,25 @@ def forward(desk: np.ndarray, places: np.ndarray, settings: np.ndarray, options:
 
 
 @kernel
+def sinks_in(desk: np.ndarray, contact: np.ndarray, places: np.ndarray, h: float,
+             size: float) -> bool:  # fmt: skip
+    """Return whether surfaces have sunk in where the motion leads, see `Landing.look`."""
+    m, trial, there = desk[MODEL], desk[TRIAL], mem.words(desk[THERE], 1, desk[THERE + 1])[0]
+    qpos = mem.word(there[mem.QPOS])
+    mem.copy(qpos, mem.word(places[mem.QPOS]), 8 * desk[LEFT + 1])
+    mem.call_integrate(desk[INTEGRATE], m, qpos, desk[STATE], h)
+    mem.call(desk[KINEMATICS], m, trial)
+    mem.call(desk[COLLISION], m, trial)
+    found = mem.floats(
+        mem.word(there[mem.CONTACT]), mem.count(there, mem.NCON), contact[mem.STRIDE] // 8
+    )
+    for i in range(found.shape[0]):
+        if found[i, contact[mem.DIST] // 8] < -SUNK * size:
+            return True
+    return False
+
+
+@kernel
 def finish(desk: np.ndarray, places: np.ndarray, state: np.ndarray) -> None:
     """Sensors of forces; then integrate with exactly the velocity that was solved for."""
     m, d = desk[MODEL], desk[DATA]
@@ -180,22 +229,34 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     report = mem.floats(desk[REPORT], 1, desk[REPORT + 1])[0]
     state = mem.floats(desk[STATE], 2, desk[STATE + 1] // 2)
     desk[STATUS] = FAILED
-    if desk[MODE] & FORWARD and not forward(desk, places, settings, options, state):
+    if desk[MODE] == WHOLE and not forward(desk, places, settings, options, state):
         desk[STATUS] = NOT_TRIED
         return
+    contact = mem.words(desk[CONTACT], 1, desk[CONTACT + 1])[0]
+    arrays = mem.words(desk[ARRAYS], 1, desk[ARRAYS + 1])[0]
+    work = mem.floats(desk[WORK], 1, desk[WORK + 1])[0]
+    words = mem.words(desk[WORK], 1, desk[WORK + 1])[0]
+    flags = mem.booleans(desk[FLAGS], 1, desk[FLAGS + 1])[0]
+    sizes = mem.words(desk[SIZES], 1, desk[SIZES + 1])[0]
     status = usual.at_once(
-        places, mem.words(desk[CONTACT], 1, desk[CONTACT + 1])[0],
-        mem.words(desk[ARRAYS], 1, desk[ARRAYS + 1])[0], settings, options,
-        mem.floats(desk[WORK], 1, desk[WORK + 1])[0], mem.words(desk[WORK], 1, desk[WORK + 1])[0],
-        mem.booleans(desk[FLAGS], 1, desk[FLAGS + 1])[0],
-        mem.words(desk[SIZES], 1, desk[SIZES + 1])[0], report, state,
-    )  # fmt: skip
-    if status == FOUND and desk[MODE] & FINISH and report[usual.PUBLISHED] > 0.0:
-        finish(desk, places, state)
-        report[usual.SLIPPED] = max(report[usual.SLIPPED], report[usual.WORST_SLIP])
-        report[usual.SUNK] = max(report[usual.SUNK], report[usual.DEEPEST])
-        looks = report[usual.LEFT] > options[1] or report[usual.LACKS] > 0.0
-        status = LOOK if looks else DONE
+        places, contact, arrays, settings, options, work, words, flags, sizes, report, state
+    )
+    guarded, h = desk[MODE] != CONTACT_ONLY, options[0]
+    looks = status == usual.LANDS and guarded and desk[TRIAL] != 0
+    if looks and not sinks_in(desk, contact, places, h, options[usual.SIZE]):
+        status = FOUND
+    if status == FOUND and guarded and exceeds_limit(desk, places, state[0], h, options[1]):
+        status = NOT_TRIED
+    if status == FOUND and settings[usual.INERTIA] != GIVEN:
+        usual.put_forces(
+            places, contact, arrays, settings, h, work, words, flags, sizes, report, state
+        )
+        if guarded and report[usual.PUBLISHED] > 0.0:
+            finish(desk, places, state)
+            report[usual.SLIPPED] = max(report[usual.SLIPPED], report[usual.WORST_SLIP])
+            report[usual.SUNK] = max(report[usual.SUNK], report[usual.DEEPEST])
+            clean = report[usual.LEFT] <= options[1] and report[usual.LACKS] == 0.0
+            status = DONE if clean else LOOK
     desk[STATUS] = status
 
 

@@ -107,11 +107,13 @@ class Stepper:
         self._laws = Laws(model, laws, self._solver.law or stick())
         if self._solver.law is None and not self._laws.uniform:
             raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
+        self._landing, self.redone = Landing(self.shadow), 0
         self._given = Given(model.nq)
-        self._direct = Direct(self.contact, self.shadow, self._laws, self._before, self._given.left)
+        self._direct = Direct(
+            self.contact, self.shadow, self._laws, self._landing, self._before, self._given.left
+        )
         self._quick, self._islands = Quick(self.contact), Islands(model, self.contact)
         self._solved: dict[bytes, Answer] = {}  # in this step, by island
-        self._landing, self.redone = Landing(self.shadow), 0
         self._warned: set[tuple[int, int]] = set()
         self._warm: tuple[bytes, np.ndarray] | None = None
 
