@@ -196,13 +196,12 @@ def sinks_in(desk: np.ndarray, contact: np.ndarray, places: np.ndarray, h: float
     mem.call_integrate(desk[INTEGRATE], m, qpos, desk[STATE], h)
     mem.call(desk[KINEMATICS], m, trial)
     mem.call(desk[COLLISION], m, trial)
-    found = mem.floats(
-        mem.word(there[mem.CONTACT]), mem.count(there, mem.NCON), contact[mem.STRIDE] // 8
-    )
-    for i in range(found.shape[0]):
-        if found[i, contact[mem.DIST] // 8] < -SUNK * size:
-            return True
-    return False
+    ncon, width = mem.count(there, mem.NCON), contact[mem.STRIDE] // 8
+    dist = mem.floats(mem.word(there[mem.CONTACT]), ncon, width)[:, contact[mem.DIST] // 8]
+    deepest = 0.0
+    for i in range(ncon):
+        deepest = min(deepest, dist[i])
+    return deepest < -SUNK * size
 
 
 @kernel
