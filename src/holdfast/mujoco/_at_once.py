@@ -16,13 +16,13 @@ from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
 from holdfast.mujoco._scene import (
     EXCESS,
     SLIP,
-    STAGES,
     Found,
     Numbers,
     Scene,
     Sizes,
     carve,
     numbers_of,
+    renew,
     room,
 )
 from holdfast.mujoco._usual import FOUND, find_usual
@@ -226,12 +226,7 @@ def at_once(
     for k in range(6):
         same = same and sizes[k] == sz[k]
         sizes[k] = sz[k]
-    for r in range(sz.nefc):
-        out.expected[r] = same and out.loaded[r]
-    for j in range(m):
-        wk.nothing[j] = 0.0
-    for k in range(0 if same else STAGES):
-        wk.kept.valid[k] = 0.0
+    renew(same, wk, out)
     dist = of_double[:, contact[mem.DIST] // 8]
     e = contact[mem.FRICTION] // 8
     friction = of_double[:, e : e + 5]

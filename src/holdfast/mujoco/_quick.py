@@ -15,6 +15,7 @@ from holdfast.mujoco import _search as search
 from holdfast.mujoco._answer import Answer, solution_of
 from holdfast.mujoco._inertia import GIVEN, quick_kind
 from holdfast.mujoco._laws import Laws
+from holdfast.mujoco._memory import STRIDE
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._scene import (
     CONSISTENT,
@@ -56,7 +57,7 @@ class Quick:
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
         self._settings[kernels.INERTIA] = GIVEN
-        self._contact = self._model = self._nowhere = np.zeros(kernels.MODEL, dtype=np.int64)
+        self._contact = self._model = self._nowhere = np.array(STRIDE * [0] + [8])
         self._sizes = np.zeros(6, dtype=np.int64)
         self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, 0))
         self._grow(0, 0)
@@ -96,6 +97,7 @@ class Quick:
             self._sizes[:] = sizes
             self._flags[:] = False  # nothing is expected of these rows
             self._carved()[1].kept.valid[:] = 0.0
+            self._carved()[2].numbers[:] = 0.0
         scene = self._carved()[0]
         for ours, theirs in (
             (scene.A[0], rows.A), (scene.v, rows.v), (scene.f, rows.f), (scene.rows, rows.efc_J),
