@@ -12,8 +12,10 @@ from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._correct import violations
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtract_derivative
 from holdfast.mujoco._landing import may_land
+from holdfast.mujoco._parts import connect, find_parts, gather_parts
 from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
 from holdfast.mujoco._scene import (
+    CONSISTENT,
     EXCESS,
     SLIP,
     Found,
@@ -25,23 +27,23 @@ from holdfast.mujoco._scene import (
     renew,
     room,
 )
-from holdfast.mujoco._usual import FOUND, find_usual
+from holdfast.mujoco._usual import FOUND
 from holdfast.mujoco.assemble import list_rows
 
-# What `at_once` returns beside what `find_usual` does.
+# What `at_once` returns beside what `find_parts` does.
 GROW, NARROW, LANDS = 10, 11, 12
 
 # Settings, by their place in the array of them.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, SETTINGS = range(8)
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, NBODY, SETTINGS = range(9)
 
 SIZE = 10  # place of the mean size of bodies among the options
 
 # Arrays of the model, by their place in the array of addresses.
 (M_ROWNNZ, M_COLIND, DAMPING, DAMPING_POLY, D_ROWNNZ, D_COLIND, GEOM_BODY, USER_MARGIN,
- MODEL) = range(9)  # fmt: skip
+ TREE_OF_DOF, TREE_OF_BODY, MODEL) = range(11)  # fmt: skip
 
 # What is reported, by its place.
-DEEPEST, LEFT, WORST_SLIP, LACKS, PUBLISHED, NUMBERS, FLAGS, COUNT, REPORT = range(9)
+DEEPEST, LEFT, WORST_SLIP, LACKS, TIED, PUBLISHED, NUMBERS, FLAGS, COUNT, PARTS, REPORT = range(11)
 
 
 @kernel
@@ -127,6 +129,7 @@ def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> Non
         sc.loss.shape[0], nr.h,
     )  # fmt: skip
     report_out[WORST_SLIP], report_out[LACKS] = out.numbers[SLIP], out.numbers[EXCESS]
+    report_out[TIED] = out.numbers[CONSISTENT]
     count = 0
     for i in range(out.contacts.shape[0]):
         count += int(out.contacts[i])
@@ -171,6 +174,29 @@ def put_forces(
             qvel[j], qacc[j] = state_out[0, j], 0.0
 
 
+@kernel
+def put_back(
+    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
+    options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
+    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
+) -> int:  # fmt: skip
+    """Put the parts together and the forces into mjData; FOUND, or LANDS. See `at_once`."""
+    sz = Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    sc, _, out = carve(work, words, flags, sz)
+    nr, parts = numbers_of(options), int(report[PARTS])
+    if parts > 1:
+        gather_parts(parts, work, words, flags, table, sz.ne + sz.nf, out)
+    report_on(sc, nr, out, report)
+    if may_land(out.motion, sc.v, nr.h, options[SIZE]):
+        return LANDS
+    ncon, width = mem.count(places, mem.NCON), contact[mem.STRIDE] // 8
+    of_double = mem.floats(mem.word(places[mem.CONTACT]), ncon, width)
+    of_integer = mem.integers(mem.word(places[mem.CONTACT]), ncon, 2 * width)
+    put_forces(places, contact, model, settings, of_double, of_integer, nr.h, sz, sc, out, report,
+               state)  # fmt: skip
+    return FOUND
+
+
 @entry
 def at_once(
     places: np.ndarray,
@@ -182,6 +208,7 @@ def at_once(
     words: np.ndarray,
     flags: np.ndarray,
     sizes: np.ndarray,
+    table: np.ndarray,
     report: np.ndarray,
     state: np.ndarray,
 ) -> int:
@@ -193,12 +220,13 @@ def at_once(
         settings, options: integers; the fields of `Numbers`, and the mean size of the bodies.
         work, words, flags: see `carve`.
         sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
+        table: of the parts, see `holdfast.mujoco._parts`; updated.
         report: filled.
         state: (2, m) the free velocity with an implicit integrator; filled with velocity after
             the step and acceleration.
 
     Returns:
-        What `find_usual` does, or GROW if work and flags must have the sizes that are reported,
+        What `find_parts` does, or GROW if work and flags must have the sizes that are reported,
         or NARROW if pyramids must be listed as axes, or LANDS: the motion that was found must be
         looked at, for what it meets on its way.
     """
@@ -219,7 +247,8 @@ def at_once(
         n, nefc = count_rows(dims, address, ne + nf + nl)
         sz = Sizes(m, n, nefc, ne, nf, nl)
     report[NUMBERS], report[FLAGS] = room(sz)
-    if report[NUMBERS] > work.shape[0] or report[FLAGS] > flags.shape[0]:
+    halves = 2 if table.shape[0] > 1 else 1  # the second one for parts
+    if halves * report[NUMBERS] > work.shape[0] or halves * report[FLAGS] > flags.shape[0]:
         return GROW
     sc, wk, out = carve(work, words, flags, sz)
     same = True
@@ -244,18 +273,34 @@ def at_once(
             return NARROW
         fill_scene(places, of_double, sz, settings[STICK] == 1, nr.h, contact[mem.POS] // 8, sc,
                    out)  # fmt: skip
-    status = find_usual(sc, nr, wk, out)
-    if status != FOUND:
+    parts = 1
+    if table.shape[0] > 1:
+        coupled = m if settings[INERTIA] == IMPLICIT else 0
+        parts = connect(
+            sc.A[0, :coupled], sc.rows, sc.first, sc.listed[5:], ne + nf + nl,
+            mem.integers(model[TREE_OF_DOF], 1, m)[0],
+            mem.integers(model[TREE_OF_BODY], 1, settings[NBODY])[0],
+            wk.of_dof, wk.of_row, wk.of_contact, table,
+        )  # fmt: skip
+    report[PARTS] = parts
+    status = find_parts(sc, nr, parts, work, words, flags, wk, out, table)
+    if status != FOUND or given:
         return status
-    report_on(sc, nr, out, report)
-    if given:
-        return status
-    if may_land(out.motion, sc.v, nr.h, options[SIZE]):
-        return LANDS
+    return put_back(
+        places, contact, model, settings, options, work, words, flags, sizes, table, report, state
+    )
 
-    put_forces(places, contact, model, settings, of_double, of_integer, nr.h, sz, sc, out, report,
-               state)  # fmt: skip
-    return FOUND
+
+@entry
+def after_search(
+    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
+    options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
+    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
+) -> int:  # fmt: skip
+    """Do the rest of `at_once` when searches have found what it did not; the same arguments."""
+    return put_back(
+        places, contact, model, settings, options, work, words, flags, sizes, table, report, state
+    )
 
 
 @entry

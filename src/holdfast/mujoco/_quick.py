@@ -17,6 +17,7 @@ from holdfast.mujoco._inertia import GIVEN, quick_kind
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import STRIDE
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._parts import AT, COLUMNS, FLAGS_AT, SIZES, STATUS
 from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
@@ -26,6 +27,7 @@ from holdfast.mujoco._scene import (
     Sizes,
     Work,
     carve,
+    posed,
     room,
 )
 from holdfast.mujoco._shadow import Shadow
@@ -34,7 +36,6 @@ from holdfast.mujoco.assemble import TOUCHING, Rows
 
 NOT_TRIED = kernels.NARROW
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
-_DENSE = np.empty((0, 0), dtype=np.int64)
 _carve: Any = getattr(carve, "py_func", carve)
 _room: Any = getattr(room, "py_func", room)
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
@@ -59,22 +60,28 @@ class Quick:
         self._settings[kernels.INERTIA] = GIVEN
         self._contact = self._model = self._nowhere = np.array(STRIDE * [0] + [8])
         self._sizes = np.zeros(6, dtype=np.int64)
+        self._table = np.zeros((1, COLUMNS), dtype=np.int64)
         self.report, self._state = np.zeros(kernels.REPORT), np.zeros((2, 0))
         self._grow(0, 0)
 
     def _grow(self, numbers: float, flags: float) -> None:
-        """Make work arrays of these sizes, with some reserve."""
-        self._work = np.zeros(int(1.5 * numbers) + 1)
+        """Make work arrays of these sizes, with some reserve; twice if there may be parts."""
+        times = 3.0 if len(self._table) > 1 else 1.5
+        self._work = np.zeros(int(times * numbers) + 1)
         self._words = self._work.view(np.int64)
-        self._flags = np.zeros(int(1.5 * flags) + 1, dtype=bool)
+        self._flags = np.zeros(int(times * flags) + 1, dtype=bool)
+        self._table[:] = 0
         self._views: tuple[bytes, tuple[Scene, Work, Found]] | None = None  # for these sizes
+
+    def _arrays(self, places: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (
+            places, self._contact, self._model, self._settings, self._options, self._work,
+            self._words, self._flags, self._sizes, self._table, self.report, self._state,
+        )  # fmt: skip
 
     def _call(self, places: np.ndarray) -> int:
         while True:
-            status = kernels.at_once(
-                places, self._contact, self._model, self._settings, self._options,
-                self._work, self._words, self._flags, self._sizes, self.report, self._state,
-            )  # fmt: skip
+            status = kernels.at_once(*self._arrays(places))
             if status != kernels.GROW:
                 return status
             self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
@@ -109,18 +116,29 @@ class Quick:
         self._options[:3] = rows.h, TOUCHING * rows.size, OPEN * rows.size
         status = self._call(self._nowhere)
         if status == NOT_SETTLED:
-            status = self._search()
+            status = self._search(self._work, self._flags, self._sizes)
         return self._answer(rows) if status == FOUND else None
 
-    def _search(self) -> int:
+    def _search(self, work: np.ndarray, flags: np.ndarray, sizes: np.ndarray) -> int:
         """Go on where the case is not a usual one; FOUND, or what is in doubt."""
-        scene, wk, out = self._carved()
-        arrays = self._work, self._words, self._flags, self._sizes, self._options
+        arrays = work, work.view(np.int64), flags, sizes, self._options
+        status = self._rounds(arrays)
+        if status != search.JAMS:
+            return status
+        numbers, booleans = _room(Sizes(*sizes.tolist()))
+        kept = work[:numbers].copy(), flags[:booleans].copy()
+        if not search.without_landing(*arrays) or self._rounds(arrays) != FOUND:
+            work[:numbers], flags[:booleans] = kept
+        return FOUND
+
+    def _rounds(self, arrays: tuple[np.ndarray, ...]) -> int:
+        """Pose, solve and weigh for as long as it takes."""
+        work, words, _, sizes, _ = arrays
         status = search.AGAIN
         while status == search.AGAIN:
             k, warm, rank_tol = search.pose(*arrays)
-            problem = Arrays(wk.values[:k], _DENSE, scene.A, out.v_free, *wk.bounds[:, :k])
-            solved, y = _run(problem, wk.warm[:warm], self._tolerances, rank_tol)
+            *problem, expected = posed(work, words, sizes, k, warm)
+            solved, y = _run(Arrays(*problem), expected, self._tolerances, rank_tol)
             status = search.weigh(*arrays, y, k, solved)
         return status
 
@@ -173,10 +191,11 @@ class Direct(Quick):
         self._settings[kernels.POLY] = own.dof_dampingpoly.shape[1]
         self._settings[kernels.STICK] = laws.only == "stick"
         self._settings[kernels.HAND_OVER] = not shadow.sensors
-        self._whole = own.ntree < 2  # else it is searched for in pieces, see `_islands`
+        self._settings[kernels.NBODY] = own.nbody
+        self._table = np.zeros((max(1, own.ntree), COLUMNS), dtype=np.int64)
         arrays = (
             own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
-            own.D_colind, shadow.geom_body, user.geom_margin,
+            own.D_colind, shadow.geom_body, user.geom_margin, own.dof_treeid, own.body_treeid,
         )  # fmt: skip
         self._model = np.array([array.ctypes.data for array in arrays])  # keeps no model alive
         self._contact, self._sizes[0] = self._memory.contact, own.nv
@@ -201,11 +220,19 @@ class Direct(Quick):
             self._now = now
             settings[kernels.INERTIA], settings[kernels.LISTED], settings[kernels.WANTED] = now[:3]
             self._options[0] = shadow.h
-        status = self._call(self._memory.places(data))
-        if status == NOT_SETTLED and self._whole and self._search() == FOUND:
-            consistent = self._carved()[2].numbers[CONSISTENT] > 0.0
-            return kernels.LANDS if consistent else NOT_SETTLED
-        return status
+        places = self._memory.places(data)
+        status = self._call(places)
+        return self._search_parts(places) if status == NOT_SETTLED else status
+
+    def _search_parts(self, places: np.ndarray) -> int:
+        """Search for the motion of the parts that are not usual; then as `step`."""
+        for part in self._table[: int(self.report[kernels.PARTS])]:
+            if part[STATUS] != FOUND:
+                work, flags = self._work[part[AT] :], self._flags[part[FLAGS_AT] :]
+                status = self._search(work, flags, part[SIZES:])
+                if status != FOUND:
+                    return status
+        return kernels.after_search(*self._arrays(places))
 
     def finish(self, data: Any, *, published: bool) -> None:
         """Integrate with exactly the velocity that was solved for.

@@ -23,15 +23,6 @@ HELD = 1e-12  # momentum that forces may leave, relatively
 
 
 @kernel
-def acts(first: int, end: int, out: Found) -> bool:
-    """Return whether any of these rows has a force."""
-    for r in range(first, end):
-        if out.impulse[r] != 0.0:
-            return True
-    return False
-
-
-@kernel
 def may_act(sc: Scene, nr: Numbers, out: Found) -> bool:
     """Return whether all forces of the last step may act on what does not move."""
     ne, nf = sc.target.shape[0], sc.loss.shape[0]
@@ -46,10 +37,10 @@ def may_act(sc: Scene, nr: Numbers, out: Found) -> bool:
             return False
     for i in range(sc.gap.shape[0]):
         touches = sc.gap[i] <= (nr.open if out.closed[i] else nr.touch)
-        slides = sc.dim[i] > 1 and not sc.sticks[i]
-        first, end = sc.first[i], sc.first[i] + sc.dim[i]
-        if (not touches and acts(first, end, out)) or (slides and acts(first + 1, end, out)):
-            return False
+        for e in range(sc.dim[i]):
+            may = touches and (e == 0 or sc.sticks[i])
+            if out.impulse[sc.first[i] + e] != 0.0 and not may:
+                return False
     return True
 
 

@@ -197,7 +197,8 @@ class Stepper:
             publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
         elif shadow.sensors:
             mujoco.mj_sensorAcc(shadow.model, data)
-        self._remember(report[usual.WORST_SLIP], True, report[usual.LACKS] > 0.0)
+        consistent = report[usual.TIED] > 0.0
+        self._remember(report[usual.WORST_SLIP], consistent, report[usual.LACKS] > 0.0)
         self._direct.finish(data, published=published)
         left = report[usual.LEFT] > TOUCHING * shadow.size
         self._correct(data, report[usual.DEEPEST], violated(self._ask())[1] if left else [])
@@ -236,8 +237,6 @@ class Stepper:
             sticks = self._laws.sticking(rows.geoms, rows.dim)
             if sticks is not None:
                 answer = quick(rows, sticks)
-                if answer is not None and not answer.consistent:
-                    answer = _without_landing(quick, rows, sticks, answer)
                 if answer is not None:
                     return answer
         return self._solve_long(rows)
@@ -380,18 +379,6 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
         stepper.step(data, nstep)
     finally:
         stepper.shadow.user = None  # or the cached stepper would keep its model alive
-
-
-def _without_landing(quick: Quick, rows: Rows, sticks: np.ndarray, answer: Answer) -> Answer:
-    """The answer without friction where surfaces touch only at the end, if that is consistent.
-
-    In the air nothing jams.
-    """
-    landing = rows.gap > OPEN * rows.size
-    if not (landing & sticks & answer.contacts).any():
-        return answer
-    other = quick(rows, sticks & ~landing)
-    return answer if other is None or not other.consistent else other
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:
