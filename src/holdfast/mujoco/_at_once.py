@@ -34,7 +34,8 @@ from holdfast.mujoco.assemble import list_rows
 GROW, NARROW, LANDS = 10, 11, 12
 
 # Settings, by their place in the array of them.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, NBODY, SETTINGS = range(9)
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, HAND_OVER, NBODY, RESUME, SETTINGS = range(10)
+SEARCHED, LOOKED = 1, 2  # where to resume: motions were searched for, and looked at
 
 SIZE = 10  # place of the mean size of bodies among the options
 
@@ -187,7 +188,7 @@ def put_back(
     if parts > 1:
         gather_parts(parts, work, words, flags, table, sz.ne + sz.nf, out)
     report_on(sc, nr, out, report)
-    if may_land(out.motion, sc.v, nr.h, options[SIZE]):
+    if settings[RESUME] != LOOKED and may_land(out.motion, sc.v, nr.h, options[SIZE]):
         return LANDS
     ncon, width = mem.count(places, mem.NCON), contact[mem.STRIDE] // 8
     of_double = mem.floats(mem.word(places[mem.CONTACT]), ncon, width)
@@ -197,39 +198,13 @@ def put_back(
     return FOUND
 
 
-@entry
-def at_once(
-    places: np.ndarray,
-    contact: np.ndarray,
-    model: np.ndarray,
-    settings: np.ndarray,
-    options: np.ndarray,
-    work: np.ndarray,
-    words: np.ndarray,
-    flags: np.ndarray,
-    sizes: np.ndarray,
-    table: np.ndarray,
-    report: np.ndarray,
-    state: np.ndarray,
-) -> int:
-    """Take over the rows of MuJoCo's list, find the motion, put the forces into mjData.
-
-    Args:
-        places, contact: addresses and offsets, see `Memory`.
-        model: addresses of arrays of the model.
-        settings, options: integers; the fields of `Numbers`, and the mean size of the bodies.
-        work, words, flags: see `carve`.
-        sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
-        table: of the parts, see `holdfast.mujoco._parts`; updated.
-        report: filled.
-        state: (2, m) the free velocity with an implicit integrator; filled with velocity after
-            the step and acceleration.
-
-    Returns:
-        What `find_parts` does, or GROW if work and flags must have the sizes that are reported,
-        or NARROW if pyramids must be listed as axes, or LANDS: the motion that was found must be
-        looked at, for what it meets on its way.
-    """
+@kernel
+def take_over(
+    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
+    options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
+    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
+) -> int:  # fmt: skip
+    """Take over the rows of MuJoCo's list and find the motion if it is usual; see `at_once`."""
     m = sizes[0]
     nr = numbers_of(options)
     given = settings[INERTIA] == GIVEN
@@ -283,21 +258,51 @@ def at_once(
             wk.of_dof, wk.of_row, wk.of_contact, table,
         )  # fmt: skip
     report[PARTS] = parts
-    status = find_parts(sc, nr, parts, work, words, flags, wk, out, table)
-    if status != FOUND or given:
-        return status
-    return put_back(
-        places, contact, model, settings, options, work, words, flags, sizes, table, report, state
-    )
+    return find_parts(sc, nr, parts, work, words, flags, wk, out, table)
 
 
 @entry
-def after_search(
-    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
-    options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
-    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
-) -> int:  # fmt: skip
-    """Do the rest of `at_once` when searches have found what it did not; the same arguments."""
+def at_once(
+    places: np.ndarray,
+    contact: np.ndarray,
+    model: np.ndarray,
+    settings: np.ndarray,
+    options: np.ndarray,
+    work: np.ndarray,
+    words: np.ndarray,
+    flags: np.ndarray,
+    sizes: np.ndarray,
+    table: np.ndarray,
+    report: np.ndarray,
+    state: np.ndarray,
+) -> int:
+    """Take over the rows of MuJoCo's list, find the motion, put the forces into mjData.
+
+    Args:
+        places, contact: addresses and offsets, see `Memory`.
+        model: addresses of arrays of the model.
+        settings: integers; RESUME begins where motions were SEARCHED for or LOOKED at.
+        options: the fields of `Numbers`, and the mean size of the bodies.
+        work, words, flags: see `carve`.
+        sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
+        table: of the parts, see `holdfast.mujoco._parts`; updated.
+        report: filled.
+        state: (2, m) the free velocity with an implicit integrator; filled with velocity after
+            the step and acceleration.
+
+    Returns:
+        What `find_parts` does, or GROW if work and flags must have the sizes that are reported,
+        or NARROW if pyramids must be listed as axes, or LANDS: the motion that was found must be
+        looked at, for what it meets on its way.
+    """
+    status = FOUND
+    if settings[RESUME] == 0:
+        status = take_over(
+            places, contact, model, settings, options, work, words, flags, sizes, table, report,
+            state,
+        )  # fmt: skip
+    if status != FOUND or settings[INERTIA] == GIVEN:
+        return status
     return put_back(
         places, contact, model, settings, options, work, words, flags, sizes, table, report, state
     )

@@ -12,16 +12,14 @@ from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _search as search
-from holdfast.mujoco._answer import Answer, solution_of
+from holdfast.mujoco._answer import Answer, from_found
 from holdfast.mujoco._inertia import GIVEN, quick_kind
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import STRIDE
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._parts import AT, COLUMNS, FLAGS_AT, SIZES, STATUS
+from holdfast.mujoco._publish import show
 from holdfast.mujoco._scene import (
-    CONSISTENT,
-    EXCESS,
-    SLIP,
     Found,
     Scene,
     Sizes,
@@ -117,7 +115,7 @@ class Quick:
         status = self._call(self._nowhere)
         if status == NOT_SETTLED:
             status = self._search(self._work, self._flags, self._sizes)
-        return self._answer(rows) if status == FOUND else None
+        return from_found(rows, self._found()) if status == FOUND else None
 
     def _search(self, work: np.ndarray, flags: np.ndarray, sizes: np.ndarray) -> int:
         """Go on where the case is not a usual one; FOUND, or what is in doubt."""
@@ -142,21 +140,9 @@ class Quick:
             status = search.weigh(*arrays, y, k, solved)
         return status
 
-    def _answer(self, rows: Rows) -> Answer:
-        """What was found for these rows, copied."""
-        found = Found(*map(np.copy, self._carved()[2]))
-        return Answer(
-            rows=rows,
-            velocity=found.motion,
-            impulse=found.impulse,
-            contacts=found.contacts,
-            limits=found.limits,
-            grips=found.grips,
-            slip=float(found.numbers[SLIP]),
-            excess=bool(found.numbers[EXCESS] > 0.0),
-            consistent=bool(found.numbers[CONSISTENT] > 0.0),
-            make=lambda: solution_of(rows, found),
-        )
+    def _found(self) -> Found:
+        """What was found, copied."""
+        return Found(*map(np.copy, self._carved()[2]))
 
     def _carved(self) -> tuple[Scene, Work, Found]:
         """What the kernels work on, as views of the work arrays."""
@@ -232,7 +218,31 @@ class Direct(Quick):
                 status = self._search(work, flags, part[SIZES:])
                 if status != FOUND:
                     return status
-        return kernels.after_search(*self._arrays(places))
+        return self._resume(places, kernels.SEARCHED)
+
+    def _resume(self, places: np.ndarray, where: int) -> int:
+        self._settings[kernels.RESUME] = where
+        try:
+            return self._call(places)
+        finally:
+            self._settings[kernels.RESUME] = 0
+
+    def publish(self, data: Any) -> int:
+        """Publish what was found and has been looked at; FOUND."""
+        return self._resume(self._memory.places(data), kernels.LOOKED)
+
+    def publish_again(self, data: Any) -> None:
+        """Do what is left of that, where MuJoCo's list is not as the user wants it."""
+        scene, _, out = self._carved()
+        _, _, _, ne, nf, nl = self._sizes.tolist()
+        limits = np.arange(ne + nf, ne + nf + nl)
+        contact, first = scene.listed[0], scene.first
+        show(self._shadow, data, contact, first, limits, out.impulse, left_out=True)
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """After the step, as it was found."""
+        return self._carved()[2].motion
 
     def finish(self, data: Any, *, published: bool) -> None:
         """Integrate with exactly the velocity that was solved for.
@@ -247,13 +257,21 @@ class Direct(Quick):
         mujoco.mj_Euler(shadow.model, data)
         kernels.take_back(places, self._state)
 
-    def answer(self) -> Answer:
-        """What the last step found, copied."""
-        return self._answer(self._rows(self._carved()[0]))
+    def found(self) -> list[Found]:
+        """What the last step found, of each part, copied."""
+        parts = self._table[: int(self.report[kernels.PARTS])]
+        if len(parts) < 2:
+            return [self._found()]
+        found = []
+        for part in parts:
+            work, flags = self._work[part[AT] :], self._flags[part[FLAGS_AT] :]
+            sizes = Sizes(*part[SIZES:].tolist())
+            found.append(_carve(work, work.view(np.int64), flags, sizes)[2])
+        return [Found(*map(np.copy, each)) for each in found]
 
-    def _rows(self, scene: Scene) -> Rows:
-        """The scene as rows, copied."""
-        sc = Scene(*map(np.copy, scene))
+    def rows(self) -> Rows:
+        """The scene of the last step as rows, copied."""
+        sc = Scene(*map(np.copy, self._carved()[0]))
         _, _, _, ne, nf, nl = self._sizes.tolist()
         return Rows(
             A=sc.A[0], f=sc.f, v=sc.v, h=float(self._options[0]), efc_J=sc.rows,

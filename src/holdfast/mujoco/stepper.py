@@ -22,7 +22,7 @@ from holdfast.errors import FrictionWarning, HoldfastError, InputError
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco import _at_once as usual
-from holdfast.mujoco._answer import Answer, from_solution
+from holdfast.mujoco._answer import Answer, from_found, from_solution
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
 from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._islands import Islands, together
@@ -127,8 +127,19 @@ class Stepper:
     def _ask(self) -> Answer:
         """The same, copied from the arrays of the usual path when somebody asks."""
         if self._found is None:
-            self._found = self._direct.answer()
+            self._found = self._in_parts()
         return self._found
+
+    def _in_parts(self) -> Answer:
+        """What the usual path found, as the answers of all islands."""
+        rows, found = self._direct.rows(), self._direct.found()
+        islands = self._islands.of(rows) if len(found) > 1 else []
+        if not islands:
+            return from_found(rows, found[0])
+        answers = [from_found(i.rows, each) for i, each in zip(islands, found, strict=True)]
+        for island, answer in zip(islands, answers, strict=True):
+            self._solved[island.trees] = answer
+        return together(rows, islands, answers)
 
     @property
     def solution(self) -> ContactSolution | None:
@@ -169,12 +180,14 @@ class Stepper:
         forward(shadow, data)
         self._found, self._stepped = None, False
         status = self._at_once(data)
+        if status == usual.LANDS and not self._landing.look(data, self._direct.velocity):
+            status = self._direct.publish(data)
         if status == FOUND:
             self._finish(data)
             return
         self._solved.clear()
         found = status == usual.LANDS
-        answer = self._direct.answer() if found else self._solve(gather(shadow, data))
+        answer = self._in_parts() if found else self._solve(gather(shadow, data))
         rows = answer.rows
         if may_land(answer.velocity, rows.v, rows.h, rows.size):
             answer = self._land(data, answer)
@@ -193,8 +206,7 @@ class Stepper:
         shadow, report = self.shadow, self._direct.report.tolist()
         published = report[usual.PUBLISHED] > 0.0
         if not published:
-            answer = self._ask()
-            publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
+            self._direct.publish_again(data)
         elif shadow.sensors:
             mujoco.mj_sensorAcc(shadow.model, data)
         consistent = report[usual.TIED] > 0.0
