@@ -171,7 +171,7 @@ def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for contact, stages in ((hf.NoSlip(), usual), (hf.Viscous(1.0), viscous)):
         model, data = load(FLOOR + BOX)
         stepper = hf.Stepper(model, contact)
-        stepper._direct._guard = None  # stage by stage
+        stepper._direct._in_one_call = False  # stage by stage
         stepper.step(data, 3)
         before = state(model, data)
         for error in (RuntimeError("broken"), KeyboardInterrupt()):

@@ -25,7 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+from numba import config, njit, types
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -111,34 +111,37 @@ def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
 
 class CEntry:
-    """A kernel that C can call; compiled when its address is asked for.
+    """A kernel of an address that C can call, as ``void (*)(void*, void*, int, void*)``.
+
+    It is compiled when it is needed first. Only the last argument matters.
 
     Args:
-        kernel: of arrays of addresses and numbers.
-        signature: of the kernel, in Numba's types.
+        kernel: takes the four arguments as integers.
     """
 
-    def __init__(self, kernel: Callable[..., Any], signature: Any) -> None:
-        self.kernel, self._signature = kernel, signature
+    def __init__(self, kernel: Callable[[int, int, int, int], None]) -> None:
+        self._kernel = kernel
 
     @cached_property
     def _compiled(self) -> Any:
         options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
-        types = self._signature.args, self._signature.return_type
-        made: Any = CFunc(self.kernel, types, {}, options)
+        pointer = types.intp
+        made: Any = CFunc(
+            self._kernel, ((pointer, pointer, types.int32, pointer), types.void), {}, options
+        )
         made.enable_caching()
         _stamped(made).compile()
         return made
 
-    @property
+    @cached_property
     def address(self) -> int:
         """Where it is."""
         return self._compiled.address
 
-    @cached_property
-    def call(self) -> Callable[..., None]:
-        """The same for Python; the kernel itself if nothing is compiled."""
-        return self._compiled.ctypes if COMPILED else self.kernel
+    def call(self, argument: int) -> None:
+        """Call it from Python; the kernel as it is written if nothing is compiled."""
+        function = self._compiled.ctypes if COMPILED else self._kernel
+        function(0, 0, 0, argument)
 
 
 class _CollectLater(Listener):

@@ -14,9 +14,11 @@ from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._publish import impulses
 from holdfast.mujoco._scene import (
     CONSISTENT,
+    EXCESS,
     PIVOTS,
     RANK_TOL,
     ROUNDS,
+    SLIP,
     Found,
 )
 from holdfast.mujoco.assemble import Rows
@@ -58,6 +60,22 @@ class Answer:
     def solution(self) -> ContactSolution:
         """The same as a `ContactSolution`, made when somebody asks."""
         return self.make()
+
+
+def from_found(rows: Rows, found: Found) -> Answer:
+    """The answer that the kernels found."""
+    return Answer(
+        rows=rows,
+        velocity=found.motion,
+        impulse=found.impulse,
+        contacts=found.contacts,
+        limits=found.limits,
+        grips=found.grips,
+        slip=float(found.numbers[SLIP]),
+        excess=bool(found.numbers[EXCESS] > 0.0),
+        consistent=bool(found.numbers[CONSISTENT] > 0.0),
+        make=lambda: solution_of(rows, found),
+    )
 
 
 def from_solution(

@@ -13,37 +13,39 @@ from holdfast.mujoco._correct import violations
 from holdfast.mujoco._forces import dot
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtract_derivative
 from holdfast.mujoco._landing import may_land
+from holdfast.mujoco._parts import connect, find_parts, gather_parts
 from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
 from holdfast.mujoco._scene import (
+    CONSISTENT,
     EXCESS,
     SLIP,
-    STAGES,
     Found,
     Numbers,
     Scene,
     Sizes,
     carve,
     numbers_of,
+    renew,
     room,
 )
-from holdfast.mujoco._usual import FOUND, find_usual
+from holdfast.mujoco._usual import FOUND
 from holdfast.mujoco.assemble import list_rows
 
-# What `at_once` returns beside what `find_usual` does.
+# What is returned beside what `find_parts` does.
 GROW, NARROW, LANDS = 10, 11, 12
 
 # Settings, by their place in the array of them.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, SETTINGS = range(7)
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, SETTINGS = range(8)
 
 SIZE = 10  # place of the mean size of bodies among the options
 
 # Arrays of the model, by their place in the array of addresses.
 (M_ROWNNZ, M_COLIND, DAMPING, DAMPING_POLY, D_ROWNNZ, D_COLIND, GEOM_BODY, USER_MARGIN,
- MODEL) = range(9)  # fmt: skip
+ TREE_OF_DOF, TREE_OF_BODY, MODEL) = range(11)  # fmt: skip
 
 # What is reported, by its place; the last two are the largest of all whole steps.
-(DEEPEST, LEFT, WORST_SLIP, LACKS, PUBLISHED, NUMBERS, FLAGS, COUNT, SLIPPED, SUNK,
- REPORT) = range(11)  # fmt: skip
+(DEEPEST, LEFT, WORST_SLIP, LACKS, TIED, PUBLISHED, NUMBERS, FLAGS, COUNT, PARTS, SLIPPED, SUNK,
+ REPORT) = range(13)  # fmt: skip
 
 
 @inlined
@@ -127,6 +129,7 @@ def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> Non
         sc.loss.shape[0], nr.h,
     )  # fmt: skip
     report_out[WORST_SLIP], report_out[LACKS] = out.numbers[SLIP], out.numbers[EXCESS]
+    report_out[TIED] = out.numbers[CONSISTENT]
     count = 0
     for i in range(out.contacts.shape[0]):
         count += int(out.contacts[i])
@@ -134,20 +137,12 @@ def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> Non
 
 
 @kernel
-def at_once(
-    places: np.ndarray,
-    contact: np.ndarray,
-    model: np.ndarray,
-    settings: np.ndarray,
-    options: np.ndarray,
-    work: np.ndarray,
-    words: np.ndarray,
-    flags: np.ndarray,
-    sizes: np.ndarray,
-    report: np.ndarray,
-    state: np.ndarray,
-) -> int:
-    """Take over the rows of MuJoCo's list and find the motion.
+def take_over(
+    places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
+    options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
+    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
+) -> int:  # fmt: skip
+    """Take over the rows of MuJoCo's list, and find the motion if it is a usual one.
 
     Args:
         places, contact: addresses and offsets, see `Memory`.
@@ -155,14 +150,13 @@ def at_once(
         settings, options: integers; the fields of `Numbers`, and the mean size of the bodies.
         work, words, flags: see `carve`.
         sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
+        table: of the parts, see `holdfast.mujoco._parts`; updated.
         report: filled.
-        state: (2, m) the free velocity with an implicit integrator; filled with the velocity
-            after the step.
+        state: (2, m) the free velocity with an implicit integrator.
 
     Returns:
-        What `find_usual` does, or GROW if work and flags must have the sizes that are reported,
-        or NARROW if pyramids must be listed as axes, or LANDS: the motion that was found must be
-        looked at, for what it meets on its way. With FOUND and LANDS, `put_forces` may follow.
+        What `find_parts` does, or GROW if work and flags must have the sizes that are reported,
+        or NARROW if pyramids must be listed as axes.
     """
     m = sizes[0]
     nr = numbers_of(options)
@@ -181,19 +175,15 @@ def at_once(
         n, nefc = count_rows(dims, address, ne + nf + nl)
         sz = Sizes(m, n, nefc, ne, nf, nl)
     report[NUMBERS], report[FLAGS] = room(sz)
-    if report[NUMBERS] > work.shape[0] or report[FLAGS] > flags.shape[0]:
+    halves = 2 if table.shape[0] > 1 else 1  # the second one for parts
+    if halves * report[NUMBERS] > work.shape[0] or halves * report[FLAGS] > flags.shape[0]:
         return GROW
     sc, wk, out = carve(work, words, flags, sz)
     same = True
     for k in range(6):
         same = same and sizes[k] == sz[k]
         sizes[k] = sz[k]
-    for r in range(sz.nefc):
-        out.expected[r] = same and out.loaded[r]
-    for j in range(m):
-        wk.nothing[j] = 0.0
-    for k in range(0 if same else STAGES):
-        wk.kept.valid[k] = 0.0
+    renew(same, wk, out)
     dist = of_double[:, contact[mem.DIST] // 8]
     e = contact[mem.FRICTION] // 8
     friction = of_double[:, e : e + 5]
@@ -211,13 +201,36 @@ def at_once(
             return NARROW
         fill_scene(places, of_double, sz, settings[STICK] == 1, nr.h, contact[mem.POS] // 8, sc,
                    out)  # fmt: skip
-    status = find_usual(sc, nr, wk, out)
-    if status != FOUND:
-        return status
+    parts = 1
+    if table.shape[0] > 1:
+        coupled = m if settings[INERTIA] == IMPLICIT else 0
+        parts = connect(
+            sc.A[0, :coupled], sc.rows, sc.first, sc.listed[5:], ne + nf + nl,
+            mem.integers(model[TREE_OF_DOF], 1, m)[0],
+            mem.integers(model[TREE_OF_BODY], 1, settings[NBODY])[0],
+            wk.of_dof, wk.of_row, wk.of_contact, table,
+        )  # fmt: skip
+    report[PARTS] = parts
+    return find_parts(sc, nr, parts, work, words, flags, wk, out, table)
+
+
+@kernel
+def conclude(
+    options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
+    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
+) -> int:  # fmt: skip
+    """Put together what was found for the parts; report on it, and fill in the velocity.
+
+    Returns:
+        FOUND, or LANDS: the motion must be looked at, for what it meets on its way.
+    """
+    sz = Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    sc, _, out = carve(work, words, flags, sz)
+    nr, parts = numbers_of(options), int(report[PARTS])
+    if parts > 1:
+        gather_parts(parts, work, words, flags, table, sz.ne + sz.nf, out)
     report_on(sc, nr, out, report)
-    if given:
-        return FOUND
-    for j in range(m):
+    for j in range(sz.m):
         state[0, j] = out.motion[j]
     return LANDS if may_land(out.motion, sc.v, nr.h, options[SIZE]) else FOUND
 
@@ -228,7 +241,7 @@ def put_forces(
     work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, report: np.ndarray,
     state: np.ndarray,
 ) -> None:  # fmt: skip
-    """Put motion and forces that `at_once` found where MuJoCo keeps them, see `_publish`.
+    """Put motion and forces where MuJoCo keeps them, see `holdfast.mujoco._publish`.
 
     The acceleration is kept in state.
     """

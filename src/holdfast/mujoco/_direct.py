@@ -12,15 +12,16 @@ from holdfast.lcp._kernel import COMPILED
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _library as lib
 from holdfast.mujoco import _whole as whole
-from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._inertia import quick_kind
 from holdfast.mujoco._landing import Landing
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._options import option_addresses
-from holdfast.mujoco._quick import OPEN, Quick
-from holdfast.mujoco._scene import CONSISTENT, Scene
+from holdfast.mujoco._parts import AT, FLAGS_AT, SIZES, STATUS
+from holdfast.mujoco._publish import show
+from holdfast.mujoco._quick import OPEN, Quick, carve_plain
+from holdfast.mujoco._scene import Found, Scene, Sizes
 from holdfast.mujoco._shadow import PYRAMIDAL, Shadow
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
@@ -47,8 +48,9 @@ class Direct(Quick):
         self, contact: Any, shadow: Shadow, laws: Laws, landing: Landing, before: np.ndarray,
         left: np.ndarray,
     ) -> None:  # fmt: skip
-        super().__init__(contact)
-        own, user, settings = shadow.model, shadow.user, self._settings
+        own, user = shadow.model, shadow.user
+        super().__init__(contact, max(1, own.ntree))
+        settings = self._settings
         self._shadow, self._memory, self._landing = shadow, shadow.memory, landing
         driven = own.nmocap > 0 and own.neq > 0
         drags = laws.only not in ("stick", "frictionless")
@@ -59,10 +61,10 @@ class Direct(Quick):
         self._options[kernels.SIZE] = shadow.size
         settings[kernels.NGEOM], settings[kernels.POLY] = own.ngeom, own.dof_dampingpoly.shape[1]
         settings[kernels.STICK] = laws.only == "stick"
-        self._one_tree = own.ntree < 2  # else motions are searched for in pieces, see `_islands`
+        settings[kernels.NBODY] = own.nbody
         arrays = (
             own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
-            own.D_colind, shadow.geom_body, user.geom_margin,
+            own.D_colind, shadow.geom_body, user.geom_margin, own.dof_treeid, own.body_treeid,
         )  # fmt: skip
         self._sizes[0] = own.nv
         self._state = np.zeros((2, own.nv))
@@ -77,16 +79,15 @@ class Direct(Quick):
         single = np.isin(own.jnt_type, _SINGLE)
         joints = np.flatnonzero(single), own.jnt_qposadr[single], own.jnt_dofadr[single]
         self._joints = np.stack(joints, axis=1).astype(np.int64)  # that have one coordinate
-        self._guard = self._prepare_whole() if self.applies and COMPILED else None
-        self._address = self._desk.ctypes.data
+        self._in_one_call = self.applies and COMPILED and self._prepare_whole()
 
-    def _prepare_whole(self) -> lib.Guard | None:
-        """Tell the kernels where the model and MuJoCo's functions are; None if nobody knows."""
+    def _prepare_whole(self) -> bool:
+        """Tell the kernels where the model and MuJoCo's functions are; whether that is known."""
         shadow, desk = self._shadow, self._desk
         own = shadow.model
         options = option_addresses(own, whole.FIELDS)
         if lib.library() is None or options is None:
-            return None
+            return False
         desk[whole.MODEL], desk[whole.SENSORS] = own._address, shadow.sensors
         desk[whole.GET_STATE : whole.DESK] = [
             *map(lib.address, whole.FUNCTIONS),
@@ -101,7 +102,8 @@ class Direct(Quick):
             (whole.JOINT_MARGIN, own.jnt_margin), (whole.TENDON_MARGIN, own.tendon_margin),
         ):  # fmt: skip
             self._put(field, array)
-        return lib.Guard()
+        self._guard = lib.Guard(whole.step_at)
+        return True
 
     def whole(self, data: Any) -> int:
         """Take a whole step in one call, if it is a usual one.
@@ -110,35 +112,32 @@ class Direct(Quick):
             DONE; or LOOK if contacts lack friction or have sunk in; or NOT_TRIED; or what `step`
             does after the stages before contact.
         """
-        if self._guard is None:
+        if not self._in_one_call:
             return whole.NOT_TRIED
         if self._data() is not data:
             self._attach(data)
         desk, shadow = self._desk, self._shadow
-        desk[whole.PYRAMIDS] = shadow.pyramids
-        desk[whole.MODE] = whole.WHOLE
-        while True:
-            if self._guard(whole.step_at.address, self._address):
-                mujoco.mj_setState(
-                    self._shadow.model, data, self._on_desk[whole.BEFORE], whole.STATE_KIND
-                )
-                return whole.NOT_TRIED  # where MuJoCo's error is told
-            status = int(desk[whole.STATUS])
-            if status != kernels.GROW:
-                break
-            self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
-            desk[whole.MODE] = whole.TO_THE_END
-        if status in (whole.DONE, whole.LOOK, whole.NOT_TRIED):
+        own, desk[whole.PYRAMIDS] = shadow.model, shadow.pyramids
+        status = self._run(whole.FORWARD, guarded=True)
+        if status in (whole.DONE, whole.LOOK):
             return status
-        if status == kernels.LANDS and not desk[whole.TRIAL] and not shadow.model.nmocap:
+        if status == NOT_SETTLED:
+            status = self._search_parts(guarded=True)
+        if status == kernels.LANDS and not desk[whole.TRIAL] and not own.nmocap:
             trial = self._landing.trial  # from now on the kernels look by themselves
             desk[whole.TRIAL] = trial._address
             self._put(whole.THERE, Memory().places(trial))
-        if status != FOUND and shadow.model.jnt_limited.any():
+            status = self._run(whole.SEARCHED, guarded=True)
+        if status == whole.FAILED:  # MuJoCo has something to say: it is told where Python calls it
+            mujoco.mj_setState(own, data, self._on_desk[whole.BEFORE], whole.STATE_KIND)
+            return whole.NOT_TRIED
+        if status in (whole.DONE, whole.LOOK, whole.NOT_TRIED):
+            return status
+        if status != FOUND and own.jnt_limited.any():
             return whole.NOT_TRIED  # limits that are not listed may matter
         shadow.read()
         shadow.pyramidal = bool(self._settings[kernels.LISTED])
-        return self._settled(status)
+        return status
 
     def step(self, data: Any) -> int:
         """Solve and publish, after the stages before contact.
@@ -157,8 +156,9 @@ class Direct(Quick):
             self._attach(data)
         settings[kernels.INERTIA], settings[kernels.LISTED] = kind, shadow.pyramidal
         settings[kernels.WANTED] = shadow.cone == PYRAMIDAL
-        self._options[0], self._desk[whole.MODE] = shadow.h, whole.CONTACT_ONLY
-        return self._settled(self._call())
+        self._options[0] = shadow.h
+        status = self._run(whole.ROWS)
+        return self._search_parts() if status == NOT_SETTLED else status
 
     def _attach(self, data: Any) -> None:
         """Tell the kernels where these data are."""
@@ -170,12 +170,32 @@ class Direct(Quick):
         self._put(whole.PLACES, self._memory.places(data))
         self._data = weakref.ref(data)
 
-    def _settled(self, status: int) -> int:
-        """Search where that is called for."""
-        if status == NOT_SETTLED and self._one_tree and self._search() == FOUND:
-            consistent = self._carved()[2].numbers[CONSISTENT] > 0.0
-            return kernels.LANDS if consistent else NOT_SETTLED
-        return status
+    def _search_parts(self, *, guarded: bool = False) -> int:
+        """Search for the motion of the parts that are not usual; then go on."""
+        for part in self._table[: int(self.report[kernels.PARTS])]:
+            if part[STATUS] != FOUND:
+                work, flags = self._work[part[AT] :], self._flags[part[FLAGS_AT] :]
+                status = self._search(work, flags, part[SIZES:])
+                if status != FOUND:
+                    return status
+        return self._run(whole.SEARCHED, guarded=guarded)
+
+    def publish(self) -> int:
+        """Publish what was found and has been looked at; FOUND."""
+        return self._run(whole.LOOKED)
+
+    def publish_again(self, data: Any) -> None:
+        """Do what is left of that, where MuJoCo's list is not as the user wants it."""
+        scene, _, out = self._carved()
+        _, _, _, ne, nf, nl = self._sizes.tolist()
+        limits = np.arange(ne + nf, ne + nf + nl)
+        contact, first = scene.listed[0], scene.first
+        show(self._shadow, data, contact, first, limits, out.impulse, left_out=True)
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """After the step, as it was found."""
+        return self._carved()[2].motion
 
     def finish(self, data: Any) -> None:
         """Integrate with exactly the velocity that was solved for."""
@@ -184,13 +204,21 @@ class Direct(Quick):
         mujoco.mj_Euler(self._shadow.model, data)
         kernels.take_back(places, self._state)
 
-    def answer(self) -> Answer:
-        """What the last step found, copied."""
-        return self._answer(self._rows(self._carved()[0]))
+    def found(self) -> list[Found]:
+        """What the last step found, of each part, copied."""
+        parts = self._table[: int(self.report[kernels.PARTS])]
+        if len(parts) < 2:
+            return [self._found()]
+        found = []
+        for part in parts:
+            work, flags = self._work[part[AT] :], self._flags[part[FLAGS_AT] :]
+            sizes = Sizes(*part[SIZES:].tolist())
+            found.append(carve_plain(work, work.view(np.int64), flags, sizes)[2])
+        return [Found(*map(np.copy, each)) for each in found]
 
-    def _rows(self, scene: Scene) -> Rows:
-        """The scene as rows, copied."""
-        sc = Scene(*map(np.copy, scene))
+    def rows(self) -> Rows:
+        """The scene of the last step as rows, copied."""
+        sc = Scene(*map(np.copy, self._carved()[0]))
         _, _, _, ne, nf, nl = self._sizes.tolist()
         return Rows(
             A=sc.A[0], f=sc.f, v=sc.v, h=float(self._options[0]), efc_J=sc.rows,

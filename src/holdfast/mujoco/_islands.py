@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import entry
 from holdfast.mujoco._answer import Answer
+from holdfast.mujoco._parts import COLUMNS, PART, connect
 from holdfast.mujoco._quick import Quick
 from holdfast.mujoco.assemble import Rows
 from holdfast.solution import ContactSolution
@@ -71,127 +72,70 @@ class Islands:
         """Islands with rows, in the order of their coordinates; none if all is one island."""
         if self._trees < 2:
             return []
-        label = np.empty(self._trees, dtype=np.int64)
         other = int(rows.limit[-1]) + 1 if rows.limit.size else rows.dry.stop
-        count = connect(
-            rows.A, rows.efc_J[:other], rows.bodies, self._tree_of_dof, self._tree_of_body, label
+        table = np.empty((self._trees, COLUMNS), dtype=np.int64)
+        of_dof, of_line, of_contact = (
+            np.empty(count, dtype=np.int64) for count in (*rows.efc_J.shape[::-1], len(rows.gap))
         )
-        if count < 2:
+        parts = number(
+            rows.A, rows.efc_J, rows.first, np.ascontiguousarray(rows.bodies.T), other,
+            self._tree_of_dof, self._tree_of_body, of_dof, of_line, of_contact, table,
+        )  # fmt: skip
+        if parts < 2:
             return []
-        names = np.unique(label)
-        of_dof = label[self._tree_of_dof]
-        of_line = np.full(len(rows.efc_J), names[0])  # also of rows that move nothing
-        trees = self._tree_of_body[rows.bodies].max(axis=1, initial=-1)
-        of_contact = np.where(trees >= 0, label[trees], names[0])
-        of_other = np.abs(rows.efc_J[:other]).argmax(axis=1)
-        of_line[:other] = of_dof[of_other]
-        if len(rows.first):
-            ends = np.append(rows.first[1:], len(of_line))
-            of_line[rows.first[0] :] = np.repeat(of_contact, ends - rows.first)
-        return [self._island(rows, name, label, of_dof, of_line, of_contact) for name in names]
+        of_tree = table[:, PART]
+        return [_island(rows, k, of_tree, of_dof, of_line, of_contact) for k in range(parts)]
 
-    def _island(
-        self,
-        rows: Rows,
-        name: int,
-        label: np.ndarray,
-        of_dof: np.ndarray,
-        of_line: np.ndarray,
-        of_contact: np.ndarray,
-    ) -> Island:
-        dofs, lines = np.flatnonzero(of_dof == name), np.flatnonzero(of_line == name)
-        contacts = np.flatnonzero(of_contact == name)
-        limits = np.flatnonzero(of_line[rows.limit] == name)
-        ne, nd = np.searchsorted(lines, [rows.equality.stop, rows.dry.stop])
-        equal, dry = lines[:ne], lines[ne:nd] - rows.dry.start
-        part = Rows(
-            A=rows.A[np.ix_(dofs, dofs)],
-            f=rows.f[dofs],
-            v=rows.v[dofs],
-            h=rows.h,
-            efc_J=rows.efc_J[np.ix_(lines, dofs)],
-            equality=slice(0, int(ne)),
-            dry=slice(int(ne), int(nd)),
-            limit=np.arange(nd, nd + len(limits)),
-            contact=rows.contact[contacts],
-            first=np.searchsorted(lines, rows.first[contacts]),
-            dim=rows.dim[contacts],
-            gap=rows.gap[contacts],
-            limit_gap=rows.limit_gap[limits],
-            error=rows.error[equal],
-            target=rows.target[equal],
-            loss=rows.loss[dry],
-            size=rows.size,
-            mu=rows.mu[contacts],
-            geoms=rows.geoms[contacts],
-            bodies=rows.bodies[contacts],
-            place=rows.place[contacts],
-            sunk=rows.sunk[contacts],
-        )
-        return Island(part, (label == name).tobytes(), dofs, lines, contacts, limits)
+
+def _island(
+    rows: Rows,
+    name: int,
+    of_tree: np.ndarray,
+    of_dof: np.ndarray,
+    of_line: np.ndarray,
+    of_contact: np.ndarray,
+) -> Island:
+    dofs, lines = np.flatnonzero(of_dof == name), np.flatnonzero(of_line == name)
+    contacts = np.flatnonzero(of_contact == name)
+    limits = np.flatnonzero(of_line[rows.limit] == name)
+    ne, nd = np.searchsorted(lines, [rows.equality.stop, rows.dry.stop])
+    equal, dry = lines[:ne], lines[ne:nd] - rows.dry.start
+    part = Rows(
+        A=rows.A[np.ix_(dofs, dofs)],
+        f=rows.f[dofs],
+        v=rows.v[dofs],
+        h=rows.h,
+        efc_J=rows.efc_J[np.ix_(lines, dofs)],
+        equality=slice(0, int(ne)),
+        dry=slice(int(ne), int(nd)),
+        limit=np.arange(nd, nd + len(limits)),
+        contact=rows.contact[contacts],
+        first=np.searchsorted(lines, rows.first[contacts]),
+        dim=rows.dim[contacts],
+        gap=rows.gap[contacts],
+        limit_gap=rows.limit_gap[limits],
+        error=rows.error[equal],
+        target=rows.target[equal],
+        loss=rows.loss[dry],
+        size=rows.size,
+        mu=rows.mu[contacts],
+        geoms=rows.geoms[contacts],
+        bodies=rows.bodies[contacts],
+        place=rows.place[contacts],
+        sunk=rows.sunk[contacts],
+    )
+    return Island(part, (of_tree == name).tobytes(), dofs, lines, contacts, limits)
 
 
 @entry
-def connect(
-    A: np.ndarray,
-    rows: np.ndarray,
-    bodies: np.ndarray,
-    tree_of_dof: np.ndarray,
-    tree_of_body: np.ndarray,
-    label_out: np.ndarray,
-) -> int:
-    """Label trees by the first one of those that contacts, rows or the inertia connect.
-
-    Trees without any row have one label, too: there is nothing to search for.
-
-    Returns:
-        How many labels there are.
-    """
-    m, count = tree_of_dof.shape[0], label_out.shape[0]
-    for t in range(count):
-        label_out[t] = -1
-    for i in range(bodies.shape[0]):
-        for e in range(2):
-            if tree_of_body[bodies[i, e]] >= 0:
-                label_out[tree_of_body[bodies[i, e]]] = 0
-    for r in range(rows.shape[0]):
-        for j in range(m):
-            if rows[r, j] != 0.0:
-                label_out[tree_of_dof[j]] = 0
-    alone = -1
-    for t in range(count):
-        if label_out[t] < 0 and alone < 0:
-            alone = t
-        label_out[t] = alone if label_out[t] < 0 else t
-    for i in range(bodies.shape[0]):
-        a, b = tree_of_body[bodies[i, 0]], tree_of_body[bodies[i, 1]]
-        if a >= 0 and b >= 0:
-            _join(label_out, a, b)
-    for r in range(rows.shape[0]):
-        last = -1
-        for j in range(m):
-            if rows[r, j] != 0.0:
-                if last >= 0:
-                    _join(label_out, last, tree_of_dof[j])
-                last = tree_of_dof[j]
-    for i in range(m):
-        for j in range(i):
-            if A[i, j] != 0.0 and tree_of_dof[i] != tree_of_dof[j]:
-                _join(label_out, tree_of_dof[i], tree_of_dof[j])
-    labels = 0
-    for t in range(count):
-        labels += int(label_out[t] == t)
-    return labels
-
-
-@kernel
-def _join(label_inout: np.ndarray, a: int, b: int) -> None:
-    """Give two labels' trees the lower one."""
-    low, high = min(label_inout[a], label_inout[b]), max(label_inout[a], label_inout[b])
-    if low != high:
-        for t in range(label_inout.shape[0]):
-            if label_inout[t] == high:
-                label_inout[t] = low
+def number(
+    A: np.ndarray, rows: np.ndarray, first: np.ndarray, bodies: np.ndarray, other: int,
+    tree_of_dof: np.ndarray, tree_of_body: np.ndarray, of_dof_out: np.ndarray,
+    of_row_out: np.ndarray, of_contact_out: np.ndarray, table_out: np.ndarray,
+) -> int:  # fmt: skip
+    """Number the islands, see `connect`."""
+    return connect(A, rows, first, bodies, other, tree_of_dof, tree_of_body, of_dof_out,
+                   of_row_out, of_contact_out, table_out)  # fmt: skip
 
 
 def together(rows: Rows, islands: list[Island], answers: list[Answer]) -> Answer:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from holdfast.lcp._kernel import CEntry
 from holdfast.mujoco._mj import mujoco, without_callbacks
 
 _pointer, _int = ctypes.c_void_p, ctypes.c_int
@@ -54,9 +55,13 @@ class Guard:
     MuJoCo's functions end the process when something is wrong, as memory that does not suffice,
     unless the caller sees to it; its batches do. This is a batch of one simulation of nothing:
     the function that it applies finds its model and data by itself.
+
+    Args:
+        function: is called.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, function: CEntry) -> None:
+        self._function = function
         found = library()
         make, delete, self._apply = found.mjb_makeBatch, found.mjb_deleteBatch, found.mjb_apply
         make.restype, make.argtypes = _pointer, (_pointer, _int, _pointer, _pointer, _int)
@@ -68,6 +73,6 @@ class Guard:
             raise MemoryError("MuJoCo could not make a batch")
         weakref.finalize(self, delete, self._batch)
 
-    def __call__(self, function: int, argument: int) -> int:
-        """Call ``function(model, data, 0, argument)``; return whether it ended with an error."""
-        return self._apply(self._batch, None, 1, function, argument, 0)
+    def __call__(self, argument: int) -> None:
+        """Call ``function(model, data, 0, argument)``."""
+        self._apply(self._batch, None, 1, self._function.address, argument, 0)

@@ -33,7 +33,7 @@ def publish(
         velocity: after the step.
         impulse: (nefc,) along ``rows.efc_J``.
     """
-    own, user, contact = shadow.model, shadow.user, data.contact
+    user, contact = shadow.user, data.contact
     show_motion(
         rows.efc_J, rows.v, velocity, impulse, data.qacc, data.qacc_warmstart,
         data.qfrc_constraint, rows.h,
@@ -42,37 +42,59 @@ def publish(
         contact.geom, contact.dist, user.geom_margin, rows.contact, rows.first, rows.dim, impulse,
         contact.includemargin, contact.exclude,
     )  # fmt: skip
+    show(shadow, data, rows.contact, rows.first, rows.limit, impulse, left_out=left_out > 0)
+
+
+def show(
+    shadow: Shadow,
+    data: Any,
+    listed: np.ndarray,
+    first: np.ndarray,
+    limits: np.ndarray,
+    impulse: np.ndarray,
+    *,
+    left_out: bool,
+) -> None:
+    """Write efc_force, for the constraints as the user's model lists them, and the sensors.
+
+    Args:
+        shadow: own model.
+        data: with contacts marked.
+        listed, first: number of each contact in MuJoCo's list, and its first row.
+        limits: rows of limits.
+        impulse: along the rows.
+        left_out: whether contacts are listed that shall not be.
+    """
     pyramidal = shadow.cone == _PYRAMIDAL
-    as_wanted = left_out == 0 and pyramidal == shadow.pyramidal and rows.limit.size == 0
-    limits = force = rows.limit
-    if not as_wanted:
-        limits, force = _list_again(shadow, data, rows, impulse)
-        contact = data.contact
-    out = data.efc_force
+    force = limits
+    if left_out or pyramidal != shadow.pyramidal or limits.size:
+        limits, force = _list_again(shadow, data, limits, impulse)
+    contact, out = data.contact, data.efc_force
     show_forces(
-        contact.efc_address, contact.dim, contact.friction, rows.contact, rows.first, impulse, out,
-        data.ne + data.nf, rows.h, pyramidal,
+        contact.efc_address, contact.dim, contact.friction, listed, first, impulse, out,
+        data.ne + data.nf, shadow.h, pyramidal,
     )  # fmt: skip
     if limits.size:
         out[limits] = force
-    mujoco.mj_sensorAcc(own, data)
+    if shadow.sensors:
+        mujoco.mj_sensorAcc(shadow.model, data)
 
 
 def _list_again(
-    shadow: Shadow, data: Any, rows: Rows, impulse: np.ndarray
+    shadow: Shadow, data: Any, limits: np.ndarray, impulse: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """List the constraints as the user's model has them; where limits stand then, their forces."""
     own = shadow.model
-    loaded = rows.limit[impulse[rows.limit] > 0.0]
+    loaded = limits[impulse[limits] > 0.0]
     before = _limits(data, loaded)
     data.contact.efc_address[:] = -1
     own.opt.cone = shadow.cone
-    if rows.limit.size:
+    if limits.size:
         _set_limit_margins(own, shadow.user, before)
     mujoco.mj_makeConstraint(own, data)
     mujoco.mj_referenceConstraint(own, data)
     where = _find_limits(data, before) if loaded.size else loaded
-    return where, impulse[loaded] / rows.h
+    return where, impulse[loaded] / shadow.h
 
 
 @entry

@@ -13,27 +13,30 @@ from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _search as search
 from holdfast.mujoco import _whole as whole
-from holdfast.mujoco._answer import Answer, solution_of
+from holdfast.mujoco._answer import Answer, from_found
 from holdfast.mujoco._inertia import GIVEN
 from holdfast.mujoco._memory import STRIDE
+from holdfast.mujoco._parts import COLUMNS
 from holdfast.mujoco._scene import (
-    CONSISTENT,
-    EXCESS,
-    SLIP,
     Found,
     Scene,
     Sizes,
     Work,
     carve,
+    posed,
     room,
 )
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 
-_DENSE = np.empty((0, 0), dtype=np.int64)
-_carve: Any = getattr(carve, "py_func", carve)
+carve_plain: Any = getattr(carve, "py_func", carve)
 _room: Any = getattr(room, "py_func", room)
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
+
+
+def _no_guard(_desk: int) -> None:
+    """Stands for a guard where there is none."""
+    raise RuntimeError("MuJoCo's library cannot be called")
 
 
 class Quick:
@@ -44,7 +47,7 @@ class Quick:
         report: numbers about the last step, see `holdfast.mujoco._at_once`.
     """
 
-    def __init__(self, contact: Any) -> None:
+    def __init__(self, contact: Any, trees: int = 1) -> None:
         known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
         self._tolerances = getattr(contact, "options", None) or DEFAULT
@@ -54,12 +57,14 @@ class Quick:
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
         self._settings[kernels.INERTIA] = GIVEN
         self._sizes = np.zeros(6, dtype=np.int64)
+        self._table = np.zeros((trees, COLUMNS), dtype=np.int64)
         self.report = np.zeros(kernels.REPORT)
         self._desk, self._on_desk = np.zeros(whole.DESK, dtype=np.int64), {}
+        self._address, self._guard = self._desk.ctypes.data, _no_guard
         for field, array in (
             (whole.SETTINGS, self._settings), (whole.OPTIONS, self._options),
-            (whole.SIZES, self._sizes), (whole.REPORT, self.report),
-            (whole.CONTACT, np.zeros(STRIDE + 1, dtype=np.int64)),
+            (whole.SIZES, self._sizes), (whole.TABLE, self._table), (whole.REPORT, self.report),
+            (whole.CONTACT, np.array(STRIDE * [0] + [8])),
         ):  # fmt: skip
             self._put(field, array)
         self._grow(0, 0)
@@ -70,22 +75,28 @@ class Quick:
         self._on_desk[field] = array  # keeps it alive
 
     def _grow(self, numbers: float, flags: float) -> None:
-        """Make work arrays of these sizes, with some reserve."""
-        self._work = np.zeros(int(1.5 * numbers) + 1)
+        """Make work arrays of these sizes, with some reserve; twice if there may be parts."""
+        times = 3.0 if len(self._table) > 1 else 1.5
+        self._work = np.zeros(int(times * numbers) + 1)
         self._words = self._work.view(np.int64)
-        self._flags = np.zeros(int(1.5 * flags) + 1, dtype=bool)
+        self._flags = np.zeros(int(times * flags) + 1, dtype=bool)
+        self._table[:] = 0
         self._put(whole.WORK, self._work)
         self._put(whole.FLAGS, self._flags)
         self._views: tuple[bytes, tuple[Scene, Work, Found]] | None = None  # for these sizes
 
-    def _call(self) -> int:
-        """Try the usual case; return what `at_once` does."""
+    def _run(self, begin: int, *, guarded: bool = False) -> int:
+        """Run the kernels from a stage on, see `holdfast.mujoco._whole`; return their status."""
+        desk = self._desk
+        desk[whole.BEGIN], desk[whole.GUARDED] = begin, guarded
+        call = self._guard if guarded else whole.step_at.call
         while True:
-            whole.step_at.call(0, 0, 0, self._desk.ctypes.data)
-            status = int(self._desk[whole.STATUS])
+            call(self._address)
+            status = int(desk[whole.STATUS])
             if status != kernels.GROW:
                 return status
             self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
+            desk[whole.BEGIN] = whole.ROWS
 
     def __call__(self, rows: Rows, sticks: np.ndarray) -> Answer | None:
         """The answer, or None where it is in doubt.
@@ -105,6 +116,7 @@ class Quick:
             self._sizes[:] = sizes
             self._flags[:] = False  # nothing is expected of these rows
             self._carved()[1].kept.valid[:] = 0.0
+            self._carved()[2].numbers[:] = 0.0
         scene = self._carved()[0]
         for ours, theirs in (
             (scene.A[0], rows.A), (scene.v, rows.v), (scene.f, rows.f), (scene.rows, rows.efc_J),
@@ -114,43 +126,42 @@ class Quick:
         ):  # fmt: skip
             ours[...] = theirs
         self._options[:3] = rows.h, TOUCHING * rows.size, OPEN * rows.size
-        status = self._call()
+        status = self._run(whole.ROWS)
         if status == NOT_SETTLED:
-            status = self._search()
-        return self._answer(rows) if status == FOUND else None
+            status = self._search(self._work, self._flags, self._sizes)
+        return from_found(rows, self._found()) if status == FOUND else None
 
-    def _search(self) -> int:
+    def _search(self, work: np.ndarray, flags: np.ndarray, sizes: np.ndarray) -> int:
         """Go on where the case is not a usual one; FOUND, or what is in doubt."""
-        scene, wk, out = self._carved()
-        arrays = self._work, self._words, self._flags, self._sizes, self._options
+        arrays = work, work.view(np.int64), flags, sizes, self._options
+        status = self._rounds(arrays)
+        if status != search.JAMS:
+            return status
+        numbers, booleans = _room(Sizes(*sizes.tolist()))
+        kept = work[:numbers].copy(), flags[:booleans].copy()
+        if not search.without_landing(*arrays) or self._rounds(arrays) != FOUND:
+            work[:numbers], flags[:booleans] = kept
+        return FOUND
+
+    def _rounds(self, arrays: tuple[np.ndarray, ...]) -> int:
+        """Pose, solve and weigh for as long as it takes."""
+        work, words, _, sizes, _ = arrays
         status = search.AGAIN
         while status == search.AGAIN:
             k, warm, rank_tol = search.pose(*arrays)
-            problem = Arrays(wk.values[:k], _DENSE, scene.A, out.v_free, *wk.bounds[:, :k])
-            solved, y = _run(problem, wk.warm[:warm], self._tolerances, rank_tol)
+            *problem, expected = posed(work, words, sizes, k, warm)
+            solved, y = _run(Arrays(*problem), expected, self._tolerances, rank_tol)
             status = search.weigh(*arrays, y, k, solved)
         return status
 
-    def _answer(self, rows: Rows) -> Answer:
-        """What was found for these rows, copied."""
-        found = Found(*map(np.copy, self._carved()[2]))
-        return Answer(
-            rows=rows,
-            velocity=found.motion,
-            impulse=found.impulse,
-            contacts=found.contacts,
-            limits=found.limits,
-            grips=found.grips,
-            slip=float(found.numbers[SLIP]),
-            excess=bool(found.numbers[EXCESS] > 0.0),
-            consistent=bool(found.numbers[CONSISTENT] > 0.0),
-            make=lambda: solution_of(rows, found),
-        )
+    def _found(self) -> Found:
+        """What was found, copied."""
+        return Found(*map(np.copy, self._carved()[2]))
 
     def _carved(self) -> tuple[Scene, Work, Found]:
         """What the kernels work on, as views of the work arrays."""
         key = self._sizes.tobytes()
         if self._views is None or self._views[0] != key:
             sizes = Sizes(*self._sizes.tolist())
-            self._views = key, _carve(self._work, self._words, self._flags, sizes)
+            self._views = key, carve_plain(self._work, self._words, self._flags, sizes)
         return self._views[1]

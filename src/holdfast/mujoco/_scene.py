@@ -19,6 +19,7 @@ from holdfast.mujoco._views import blocks, part
 # Numbers that the search reports, by their place in `Found.numbers`.
 # FREE: whether the search has yet to see who leaves when nothing is held.
 SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, FREE, SOLVES, SCALE, REPORTED = range(10)
+_DENSE = np.empty((0, 0), dtype=np.int64)
 STAGES = 5  # systems of `holdfast.mujoco._steady`
 
 
@@ -104,6 +105,9 @@ class Work(NamedTuple):
     warm: np.ndarray  # (2 n + limits,) integers
     white: np.ndarray  # (nefc + n + m, m)
     which: np.ndarray  # (1, n) integers
+    of_dof: np.ndarray  # (m,) integers, see `holdfast.mujoco._parts`
+    of_row: np.ndarray  # (nefc,)
+    of_contact: np.ndarray  # (n,)
     each: np.ndarray  # (5, n)
     masks: np.ndarray  # (7, n) booleans: touching, pressed, none, and see `exchange`, `hold_new`
     square: np.ndarray  # the rest: see `share_normals` and `share_tangents`
@@ -143,13 +147,26 @@ def numbers_of(options: np.ndarray) -> Numbers:
 
 
 @kernel
+def renew(same: bool, wk: Work, out: Found) -> None:
+    """Make what was found in the last step, with rows of the same sizes or not, hints for this."""
+    for r in range(out.loaded.shape[0]):
+        out.expected[r] = same and out.loaded[r]
+    for j in range(wk.nothing.shape[0]):
+        wk.nothing[j] = 0.0
+    if not same:
+        out.numbers[CONSISTENT] = 0.0
+        for k in range(STAGES):
+            wk.kept.valid[k] = 0.0
+
+
+@kernel
 def room(sz: Sizes) -> tuple[int, int]:
     """Return the sizes of the arrays that `carve` divides: numbers and booleans."""
     m, n, nefc = sz.m, sz.n, sz.nefc
     floats = (6 + STAGES) * m * m + (18 + STAGES) * m + 2 * sz.ne + sz.nf + sz.nl
     floats += 24 * n + 6 * m * n + 3 * nefc * m + (9 + STAGES) * nefc + m * (m + n)
     floats += REPORTED + STAGES
-    integers = 10 * n + (3 + STAGES) * m + 4 * nefc + sz.nl
+    integers = 11 * n + (4 + STAGES) * m + 5 * nefc + sz.nl
     return floats + integers, 12 * n + sz.nl + 2 * nefc
 
 
@@ -157,13 +174,23 @@ def room(sz: Sizes) -> tuple[int, int]:
 def carve(
     work: np.ndarray, words: np.ndarray, flags: np.ndarray, sz: Sizes
 ) -> tuple[Scene, Work, Found]:
-    """Return arrays of these sizes, views into work (also as the integers words) and flags."""
+    """Return arrays of these sizes, views into work (also as the integers words) and flags.
+
+    What a solver is given stands first, where `posed` finds it.
+    """
     m, n, nefc, ne, nf, nl = sz
-    p = 0
-    square = blocks(work, p, 6 + STAGES, m, m)
-    p += (6 + STAGES) * m * m
-    vectors = part(work, p, 18 + STAGES, m)
-    p += (18 + STAGES) * m
+    A, v_free = blocks(work, 0, 1, m, m), work[m * m : m * m + m]
+    p = m * m + m
+    bounds = part(work, p, 3, nefc)
+    p += 3 * nefc
+    values = part(work, p, nefc, m)
+    p += nefc * m
+    warm = words[p : p + 2 * n + nl]
+    p += 2 * n + nl
+    square = blocks(work, p, 5 + STAGES, m, m)
+    p += (5 + STAGES) * m * m
+    vectors = part(work, p, 17 + STAGES, m)
+    p += (17 + STAGES) * m
     joints = part(work, p, 2, ne)
     p += 2 * ne
     loss = work[p : p + nf]
@@ -180,41 +207,53 @@ def carve(
     p += 4 * m * n
     E = work[p : p + 2 * m * n]
     p += 2 * m * n
-    rows = blocks(work, p, 2, nefc, m)
-    p += 2 * nefc * m
+    rows = part(work, p, nefc, m)
+    p += nefc * m
     white = part(work, p, nefc + n + m, m)
     p += (nefc + n + m) * m
-    by_row = part(work, p, 9 + STAGES, nefc)
-    p += (9 + STAGES) * nefc
+    by_row = part(work, p, 6 + STAGES, nefc)
+    p += (6 + STAGES) * nefc
     numbers, valid = work[p : p + REPORTED], work[p + REPORTED : p + REPORTED + STAGES]
     p += REPORTED + STAGES
     listed = part(words, p, 7, n)
     p += 7 * n
-    which = part(words, p, 1, n)
-    p += n
-    warm = words[p : p + 2 * n + nl]
-    p += 2 * n + nl
-    by_coordinate = part(words, p, 3 + STAGES, m)
-    p += (3 + STAGES) * m
-    at = part(words, p, 4, nefc)
+    which = part(words, p, 2, n)
+    p += 2 * n
+    by_coordinate = part(words, p, 4 + STAGES, m)
+    p += (4 + STAGES) * m
+    at = part(words, p, 5, nefc)
     masks = part(flags, 0, 12, n)
     p = 12 * n
     limits = flags[p : p + nl]
     p += nl
     loaded, expected = flags[p : p + nefc], flags[p + nefc : p + 2 * nefc]
     scene = Scene(
-        square[:1], vectors[0], vectors[1], rows[0], joints[0], joints[1], loss, limit_gap, listed,
-        listed[1], listed[2], each[:2], each[0], each[1], place, masks[11],
+        A, vectors[0], vectors[1], rows, joints[0], joints[1], loss, limit_gap, listed, listed[1],
+        listed[2], each[:2], each[0], each[1], place, masks[11],
     )  # fmt: skip
-    play = Play(at[1], at[2], by_row[4], at[3], by_row[5], by_row[6], by_row[7], by_row[8])
-    kept = Kept(square[6:], by_coordinate[3:], vectors[18:], by_row[9:], valid)
+    play = Play(at[1], at[2], by_row[1], at[3], by_row[2], by_row[3], by_row[4], by_row[5])
+    kept = Kept(square[5:], by_coordinate[4:], vectors[17:], by_row[6:], valid)
     wk = Work(
-        square[1:2], by_coordinate[0], vectors[4:12], rows[1], by_row[:3], at[0], warm, white,
-        which, each[2:7], masks[:7], square[2:6], vectors[12:17], columns, long, E,
-        by_coordinate[1:3], vectors[17], play, kept,
+        square[:1], by_coordinate[0], vectors[3:11], values, bounds, at[0], warm, white, which[:1],
+        by_coordinate[1], at[4], which[1], each[2:7], masks[:7], square[1:5], vectors[11:16],
+        columns, long, E, by_coordinate[2:4], vectors[16], play, kept,
     )  # fmt: skip
     found = Found(
-        vectors[2], vectors[3], by_row[3], masks[7], masks[8], masks[9], masks[10], limits, loaded,
+        v_free, vectors[2], by_row[0], masks[7], masks[8], masks[9], masks[10], limits, loaded,
         numbers, expected,
     )  # fmt: skip
     return scene, wk, found
+
+
+def posed(
+    work: np.ndarray, words: np.ndarray, sizes: np.ndarray, k: int, warm: int
+) -> tuple[np.ndarray, ...]:
+    """The problem of k rows that stands in work, as `holdfast.lcp` takes it, and expected loads."""
+    m, _, nefc = sizes[:3].tolist()
+    p = m * m + m
+    bounds = part(work, p, 3, nefc)[:, :k]
+    p += 3 * nefc
+    rows = part(work, p, k, m)
+    p += nefc * m
+    A, v_free = blocks(work, 0, 1, m, m), work[m * m : m * m + m]
+    return rows, _DENSE, A, v_free, *bounds, words[p : p + warm]

@@ -50,11 +50,13 @@ from holdfast.mujoco._usual import (
     NOT_BALANCED,
     NOT_SETTLED,
     NOT_SOLVED,
+    hold_all,
     hold_new,
     list_closing,
+    prepare,
 )
 
-AGAIN = 4  # what `weigh` returns if the search goes on
+AGAIN, JAMS = 4, 5  # what else `weigh` returns
 PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 
 # Collision detectors place points to about 1e-7. Tangents that differ by no more than that are
@@ -212,6 +214,37 @@ def let_go(held_inout: np.ndarray) -> bool:
     return some
 
 
+@kernel
+def lands(sc: Scene, nr: Numbers, out: Found) -> bool:
+    """Return whether there is friction where surfaces touch only at the end of the step."""
+    some = False
+    for i in range(sc.gap.shape[0]):
+        some = some or (sc.sticks[i] and out.contacts[i] and sc.gap[i] > nr.open)
+    return some
+
+
+@entry
+def without_landing(
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, options: np.ndarray
+) -> bool:
+    """Begin again, without friction where surfaces touch only at the end: in the air nothing jams.
+
+    Returns:
+        Whether there is such friction; if not, all stays as it is. See `Quick` for the arrays.
+    """
+    sc, wk, out = carve(
+        work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    )
+    nr = numbers_of(options)
+    if not lands(sc, nr, out):
+        return False
+    for i in range(sc.gap.shape[0]):
+        sc.sticks[i] = sc.sticks[i] and sc.gap[i] <= nr.open
+    prepare(sc, nr, wk, out)
+    out.numbers[FREE] = 1.0 if hold_all(sc, nr, sc.target.shape[0], wk, out) else 0.0
+    return True
+
+
 @entry
 def pose(
     work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, options: np.ndarray
@@ -242,7 +275,8 @@ def weigh(
         y, k, status: what `holdfast.lcp.factored` wrote for k rows, and how that ended.
 
     Returns:
-        FOUND, AGAIN, or what is in doubt.
+        FOUND; JAMS, if a motion was found in which contacts hold by jamming; AGAIN, if the search
+        goes on; or what is in doubt.
     """
     sc, wk, out = carve(
         work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
@@ -284,7 +318,7 @@ def weigh(
     if balanced(sc, wk, out):
         conclude(sc, n, tied, wk, out)
         judge(sc, nr, out)
-        return FOUND
+        return FOUND if tied else JAMS
     if rank_tol < COARSEST:
         out.numbers[RANK_TOL] *= COARSER
         return AGAIN

@@ -239,7 +239,7 @@ def solve(
             break
     solved = solved or left <= ROUNDED * size
     if solved:
-        kept.valid[stage] = 1.0
+        kept.valid[stage] = 1.0 if factored else 0.0
         for k in range(equal):
             kept.s[stage, play.at[k]] = play.s[k]
     return solved

@@ -11,6 +11,7 @@ from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
 from holdfast.lcp._kernel import inlined
 from holdfast.models._grip import SLIDING
 from holdfast.mujoco._forces import closing, dot, size_of, whiten
+from holdfast.mujoco._rest import rests
 from holdfast.mujoco._scene import FREE, RANK_TOL, REPORTED, SCALE, Found, Numbers, Scene, Work
 from holdfast.mujoco._steady import stay
 
@@ -92,6 +93,8 @@ def find_usual(sc: Scene, nr: Numbers, wk: Work, out: Found) -> int:
         FOUND, or NOT_SETTLED: the search has to go on from what out says.
     """
     ne, nf = sc.target.shape[0], sc.loss.shape[0]
+    if rests(sc, nr, wk.x[0], out):
+        return FOUND
     if not prepare(sc, nr, wk, out):
         return NOT_SOLVED
     free = hold_all(sc, nr, ne, wk, out)  # first see who leaves when nothing is held

@@ -12,7 +12,6 @@ callbacks, integrators that need more than one matrix, and contacts that have to
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from holdfast.lcp._kernel import CEntry, kernel
 from holdfast.mujoco import _at_once as usual
@@ -21,6 +20,7 @@ from holdfast.mujoco import _shadow as shadow
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, PLAIN, UNDAMPED
 from holdfast.mujoco._landing import SUNK
 from holdfast.mujoco._mj import CALLBACKS, mujoco
+from holdfast.mujoco._parts import COLUMNS
 from holdfast.mujoco._support import is_finite
 from holdfast.mujoco._usual import FOUND
 
@@ -28,8 +28,9 @@ from holdfast.mujoco._usual import FOUND
 # something is to be looked at, or an error of MuJoCo, or nothing at all was done.
 DONE, LOOK, FAILED, NOT_TRIED = 20, 21, 22, 23
 
-# What to do beside contact: nothing, or the stages after it, or those before it, too.
-CONTACT_ONLY, TO_THE_END, WHOLE = range(3)
+# Where to begin: with the stages before contact; with the rows; where motions have been searched
+# for, or looked at.
+FORWARD, ROWS, SEARCHED, LOOKED = range(4)
 
 # Functions of MuJoCo and fields of its options, in the order of their addresses.
 FUNCTIONS = (
@@ -42,10 +43,11 @@ FIELDS = ("timestep", "o_margin", "integrator", "cone", "jacobian", "solver", "n
           "disableflags", "enableflags")  # fmt: skip
 
 # The desk: numbers, then addresses and lengths of arrays, then the addresses of those above.
-MODE, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL = range(7)
-(PLACES, CONTACT, ARRAYS, SETTINGS, OPTIONS, WORK, FLAGS, SIZES, REPORT, STATE, SEGMENTS, BEFORE,
+BEGIN, GUARDED, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL = range(8)
+(PLACES, CONTACT, ARRAYS, SETTINGS, OPTIONS, WORK, FLAGS, SIZES, TABLE, REPORT, STATE, SEGMENTS,
+ BEFORE,
  LEFT, WRITTEN, COUNTS, GEOM_BODY, ROOT, MOVING, RADIUS, JOINTS, LIMITED, RANGE, JOINT_MARGIN,
- TENDON_MARGIN, THERE, _END) = range(7, 59, 2)  # fmt: skip
+ TENDON_MARGIN, THERE, _END) = range(8, 62, 2)  # fmt: skip
 (GET_STATE, SET_STATE, FWD_KINEMATICS, MAKE_M, FACTOR_M, COM_VEL, COLLISION, MAKE_CONSTRAINT,
  TRANSMISSION, SENSOR_POS, ENERGY_POS, FWD_VELOCITY, SENSOR_VEL, ENERGY_VEL, FWD_ACTUATION,
  FWD_ACCELERATION, IMPLICIT_STEP, SENSOR_ACC, EULER, INTEGRATE, KINEMATICS,
@@ -228,7 +230,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     report = mem.floats(desk[REPORT], 1, desk[REPORT + 1])[0]
     state = mem.floats(desk[STATE], 2, desk[STATE + 1] // 2)
     desk[STATUS] = FAILED
-    if desk[MODE] == WHOLE and not forward(desk, places, settings, options, state):
+    if desk[BEGIN] == FORWARD and not forward(desk, places, settings, options, state):
         desk[STATUS] = NOT_TRIED
         return
     contact = mem.words(desk[CONTACT], 1, desk[CONTACT + 1])[0]
@@ -237,16 +239,24 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     words = mem.words(desk[WORK], 1, desk[WORK + 1])[0]
     flags = mem.booleans(desk[FLAGS], 1, desk[FLAGS + 1])[0]
     sizes = mem.words(desk[SIZES], 1, desk[SIZES + 1])[0]
-    status = usual.at_once(
-        places, contact, arrays, settings, options, work, words, flags, sizes, report, state
-    )
-    guarded, h = desk[MODE] != CONTACT_ONLY, options[0]
+    table = mem.words(desk[TABLE], desk[TABLE + 1] // COLUMNS, COLUMNS)
+    status, h, guarded = FOUND, options[0], desk[GUARDED] == 1
+    if desk[BEGIN] <= ROWS:
+        status = usual.take_over(
+            places, contact, arrays, settings, options, work, words, flags, sizes, table, report,
+            state,
+        )  # fmt: skip
+    if status != FOUND or settings[usual.INERTIA] == GIVEN:
+        desk[STATUS] = status
+        return
+    if desk[BEGIN] <= SEARCHED:
+        status = usual.conclude(options, work, words, flags, sizes, table, report, state)
     looks = status == usual.LANDS and guarded and desk[TRIAL] != 0
     if looks and not sinks_in(desk, contact, places, h, options[usual.SIZE]):
         status = FOUND
     if status == FOUND and guarded and exceeds_limit(desk, places, state[0], h, options[1]):
         status = NOT_TRIED
-    if status == FOUND and settings[usual.INERTIA] != GIVEN:
+    if status == FOUND:
         usual.put_forces(
             places, contact, arrays, settings, h, work, words, flags, sizes, report, state
         )
@@ -255,8 +265,8 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
             report[usual.SLIPPED] = max(report[usual.SLIPPED], report[usual.WORST_SLIP])
             report[usual.SUNK] = max(report[usual.SUNK], report[usual.DEEPEST])
             clean = report[usual.LEFT] <= options[1] and report[usual.LACKS] == 0.0
-            status = DONE if clean else LOOK
+            status = DONE if clean and report[usual.TIED] > 0.0 else LOOK
     desk[STATUS] = status
 
 
-step_at = CEntry(_step_at, types.void(types.intp, types.intp, types.int32, types.intp))
+step_at = CEntry(_step_at)

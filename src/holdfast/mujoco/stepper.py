@@ -10,9 +10,11 @@ A step is build, solve, apply:
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from itertools import compress
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,7 +24,7 @@ from holdfast.errors import FrictionWarning, HoldfastError, InputError
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco import _at_once as usual
-from holdfast.mujoco._answer import Answer, from_solution
+from holdfast.mujoco._answer import Answer, from_found, from_solution
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
 from holdfast.mujoco._direct import Direct
 from holdfast.mujoco._forces import EXCEEDED
@@ -42,6 +44,7 @@ from holdfast.mujoco.assemble import TOUCHING, Rows, gather
 from holdfast.mujoco.contacts import Contacts, name_of
 from holdfast.solution import ContactSolution
 
+_PACKAGE = str(Path(__file__).parents[1])
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -130,8 +133,19 @@ class Stepper:
     def _ask(self) -> Answer:
         """The same, copied from the arrays of the usual path when somebody asks."""
         if self._found is None:
-            self._found = self._direct.answer()
+            self._found = self._in_parts()
         return self._found
+
+    def _in_parts(self) -> Answer:
+        """What the usual path found, as the answers of all islands."""
+        rows, found = self._direct.rows(), self._direct.found()
+        islands = self._islands.of(rows) if len(found) > 1 else []
+        if not islands:
+            return from_found(rows, found[0])
+        answers = [from_found(i.rows, each) for i, each in zip(islands, found, strict=True)]
+        for island, answer in zip(islands, answers, strict=True):
+            self._solved[island.trees] = answer
+        return together(rows, islands, answers)
 
     @property
     def solution(self) -> ContactSolution | None:
@@ -193,13 +207,15 @@ class Stepper:
             shadow.follow()
             forward(shadow, data)
             status = self._at_once(data)
+        if status == usual.LANDS and not self._landing.look(data, self._direct.velocity):
+            status = self._direct.publish()
         if status in (FOUND, LOOK):
             self._stepped = True
             self._finish(data, done=status == LOOK)
             return
         self._solved.clear()
         found = status == usual.LANDS
-        answer = self._direct.answer() if found else self._solve(gather(shadow, data))
+        answer = self._in_parts() if found else self._solve(gather(shadow, data))
         rows = answer.rows
         if may_land(answer.velocity, rows.v, rows.h, rows.size):
             answer = self._land(data, answer)
@@ -217,12 +233,12 @@ class Stepper:
         shadow, report = self.shadow, self._direct.report.tolist()
         if not done:
             if report[usual.PUBLISHED] == 0.0:
-                answer = self._ask()
-                publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
+                self._direct.publish_again(data)
             elif shadow.sensors:
                 mujoco.mj_sensorAcc(shadow.model, data)
             self._direct.finish(data)
-        self._remember(report[usual.WORST_SLIP], True, report[usual.LACKS] > 0.0)
+        consistent = report[usual.TIED] > 0.0
+        self._remember(report[usual.WORST_SLIP], consistent, report[usual.LACKS] > 0.0)
         left = report[usual.LEFT] > TOUCHING * shadow.size
         self._correct(data, report[usual.DEEPEST], violated(self._ask())[1] if left else [])
 
@@ -260,8 +276,6 @@ class Stepper:
             sticks = self._laws.sticking(rows.geoms, rows.dim)
             if sticks is not None:
                 answer = quick(rows, sticks)
-                if answer is not None and not answer.consistent:
-                    answer = _without_landing(quick, rows, sticks, answer)
                 if answer is not None:
                     return answer
         return self._solve_long(rows)
@@ -356,7 +370,7 @@ class Stepper:
                     f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
                     f"coefficient of {need:.3g}, the model declares {declared:.3g}",
                     FrictionWarning,
-                    stacklevel=5,
+                    stacklevel=_frames_of_ours(),
                 )
 
     @property
@@ -404,16 +418,12 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
         stepper.shadow.user = None  # or the cached stepper would keep its model alive
 
 
-def _without_landing(quick: Quick, rows: Rows, sticks: np.ndarray, answer: Answer) -> Answer:
-    """The answer without friction where surfaces touch only at the end, if that is consistent.
-
-    In the air nothing jams.
-    """
-    landing = rows.gap > OPEN * rows.size
-    if not (landing & sticks & answer.contacts).any():
-        return answer
-    other = quick(rows, sticks & ~landing)
-    return answer if other is None or not other.consistent else other
+def _frames_of_ours() -> int:
+    """How far up the stack the user's own code is, from whoever asks."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:

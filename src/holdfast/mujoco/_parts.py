@@ -1,0 +1,258 @@
+"""A step in parts: bodies that no row connects do not know of each other.
+
+What `holdfast.mujoco._islands` does, in compiled code and for the usual case. Each part has a scene
+of its own in the second half of the work arrays, and finds there what it left in the last step.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast.lcp._kernel import kernel
+from holdfast.mujoco._scene import (
+    CONSISTENT,
+    EXCESS,
+    PIVOTS,
+    RANK_TOL,
+    REPORTED,
+    ROUNDS,
+    SLIP,
+    Found,
+    Numbers,
+    Scene,
+    Sizes,
+    Work,
+    carve,
+    renew,
+    room,
+)
+from holdfast.mujoco._usual import FOUND, NOT_SETTLED, find_usual
+
+# Columns of the table of parts. Of each tree: one that it is connected to, and its part. Of each
+# part: how its motion was found, where its arrays begin, and their sizes.
+ROOT, PART, STATUS, AT, FLAGS_AT, SIZES, COLUMNS = 0, 1, 2, 3, 4, 5, 11
+
+
+@kernel
+def root_of(table: np.ndarray, tree: int) -> int:
+    """Return the tree that stands for all that a tree is connected to."""
+    while table[tree, ROOT] != tree:
+        tree = table[tree, ROOT]
+    return tree
+
+
+@kernel
+def join(table_inout: np.ndarray, a: int, b: int) -> None:
+    """Connect two trees; the lower one stands for both."""
+    a, b = root_of(table_inout, a), root_of(table_inout, b)
+    table_inout[max(a, b), ROOT] = min(a, b)
+
+
+@kernel
+def connect(
+    A: np.ndarray, rows: np.ndarray, first: np.ndarray, bodies: np.ndarray, other: int,
+    tree_of_dof: np.ndarray, tree_of_body: np.ndarray, of_dof_out: np.ndarray,
+    of_row_out: np.ndarray, of_contact_out: np.ndarray, table_out: np.ndarray,
+) -> int:  # fmt: skip
+    """Number the parts, in the order of their trees; return how many there are.
+
+    All trees without a row are one part: there is nothing to find out.
+
+    Args:
+        A: inertia if it may connect trees, or none of its rows.
+        rows, first: all rows, and the first one of each contact.
+        bodies: (2, n) of each contact.
+        other: rows that belong to no contact.
+        tree_of_dof, tree_of_body: trees of coordinates and bodies.
+        of_dof_out, of_row_out, of_contact_out: parts of coordinates, rows and contacts.
+        table_out: of the trees.
+    """
+    m, n, trees = rows.shape[1], first.shape[0], table_out.shape[0]
+    for t in range(trees):
+        table_out[t, ROOT], table_out[t, PART] = t, -1
+    for i in range(n):
+        last = -1
+        for e in range(2):
+            tree = tree_of_body[bodies[e, i]] if bodies[e, i] >= 0 else -1
+            if tree >= 0:
+                table_out[tree, PART] = 0
+                if last >= 0:
+                    join(table_out, last, tree)
+                last = tree
+        of_contact_out[i] = last
+    for r in range(other):
+        last = -1
+        for j in range(m):
+            if rows[r, j] != 0.0:
+                table_out[tree_of_dof[j], PART] = 0
+                if last >= 0:
+                    join(table_out, last, tree_of_dof[j])
+                last = tree_of_dof[j]
+        of_row_out[r] = last
+    for i in range(A.shape[0]):
+        for j in range(i):
+            if A[i, j] != 0.0:
+                join(table_out, tree_of_dof[i], tree_of_dof[j])
+    alone, parts = -1, 0
+    for t in range(trees):
+        if table_out[t, PART] < 0:
+            alone = t if alone < 0 else alone
+            join(table_out, alone, t)
+    for t in range(trees):  # a root comes before all that it stands for
+        root = root_of(table_out, t)
+        table_out[t, PART] = table_out[root, PART] if root < t else parts
+        parts += int(root == t)
+    for r in range(other):
+        of_row_out[r] = table_out[of_row_out[r], PART] if of_row_out[r] >= 0 else 0
+    for i in range(n):
+        tree = of_contact_out[i]
+        of_contact_out[i] = table_out[tree, PART] if tree >= 0 else 0
+        for r in range(first[i], first[i + 1] if i + 1 < n else rows.shape[0]):
+            of_row_out[r] = of_contact_out[i]
+    for j in range(m):
+        of_dof_out[j] = table_out[tree_of_dof[j], PART]
+    return parts
+
+
+@kernel
+def whole(sc: Scene) -> Sizes:
+    """Return the sizes of a scene."""
+    return Sizes(
+        sc.v.shape[0], sc.gap.shape[0], sc.rows.shape[0], sc.target.shape[0], sc.loss.shape[0],
+        sc.limit_gap.shape[0],
+    )  # fmt: skip
+
+
+@kernel
+def sizes_of(sc: Scene, k: int, wk: Work) -> Sizes:
+    """Return the sizes of part k."""
+    m = n = nefc = ne = nf = nl = 0
+    for j in range(wk.of_dof.shape[0]):
+        m += int(wk.of_dof[j] == k)
+    for i in range(wk.of_contact.shape[0]):
+        n += int(wk.of_contact[i] == k)
+    equal, dry = sc.target.shape[0], sc.target.shape[0] + sc.loss.shape[0]
+    for r in range(wk.of_row.shape[0]):
+        if wk.of_row[r] == k:
+            nefc += 1
+            ne += int(r < equal)
+            nf += int(equal <= r < dry)
+            nl += int(dry <= r < dry + sc.limit_gap.shape[0])
+    return Sizes(m, n, nefc, ne, nf, nl)
+
+
+@kernel
+def list_members(k: int, of: np.ndarray, members_out: np.ndarray) -> None:
+    """Fill in what belongs to part k."""
+    count = 0
+    for i in range(of.shape[0]):
+        if of[i] == k:
+            members_out[count] = i
+            count += 1
+
+
+@kernel
+def cut_out(sc: Scene, part: Scene, wk: Work) -> None:
+    """Fill in the scene of a part, whose members wk lists."""
+    m, ne, nf = part.v.shape[0], part.target.shape[0], part.loss.shape[0]
+    equal, dry = sc.target.shape[0], sc.target.shape[0] + sc.loss.shape[0]
+    for a in range(m):
+        j = wk.of_dof[a]
+        part.v[a], part.f[a] = sc.v[j], sc.f[j]
+        for b in range(m):
+            part.A[0, a, b] = sc.A[0, j, wk.of_dof[b]]
+    for r in range(part.rows.shape[0]):
+        for a in range(m):
+            part.rows[r, a] = sc.rows[wk.of_row[r], wk.of_dof[a]]
+    for i in range(ne):
+        part.target[i], part.error[i] = sc.target[wk.of_row[i]], sc.error[wk.of_row[i]]
+    for i in range(nf):
+        part.loss[i] = sc.loss[wk.of_row[ne + i] - equal]
+    for i in range(part.limit_gap.shape[0]):
+        part.limit_gap[i] = sc.limit_gap[wk.of_row[ne + nf + i] - dry]
+    r = ne + nf + part.limit_gap.shape[0]
+    for c in range(part.gap.shape[0]):
+        i = wk.of_contact[c]
+        while wk.of_row[r] < sc.first[i]:
+            r += 1
+        part.first[c], part.dim[c], part.sticks[c] = r, sc.dim[i], sc.sticks[i]
+        part.gap[c], part.mu[c] = sc.gap[i], sc.mu[i]
+
+
+@kernel
+def put_together(sz: Sizes, first_limit: int, part: Found, wk: Work, out: Found) -> None:
+    """Add what was found for a part, whose members wk lists, to what is found."""
+    for a in range(part.motion.shape[0]):
+        out.motion[wk.of_dof[a]], out.v_free[wk.of_dof[a]] = part.motion[a], part.v_free[a]
+    for r in range(part.impulse.shape[0]):
+        out.impulse[wk.of_row[r]] = part.impulse[r]
+        out.loaded[wk.of_row[r]] = part.loaded[r]
+    for c in range(part.contacts.shape[0]):
+        i = wk.of_contact[c]
+        out.contacts[i], out.closed[i] = part.contacts[c], part.closed[c]
+        out.grips[i], out.held[i] = part.grips[c], part.held[c]
+    for i in range(sz.nl):
+        out.limits[wk.of_row[sz.ne + sz.nf + i] - first_limit] = part.limits[i]
+    for e in (SLIP, EXCESS, RANK_TOL, ROUNDS):
+        out.numbers[e] = max(out.numbers[e], part.numbers[e])
+    out.numbers[CONSISTENT] = min(out.numbers[CONSISTENT], part.numbers[CONSISTENT])
+    out.numbers[PIVOTS] += part.numbers[PIVOTS]
+
+
+@kernel
+def find_parts(
+    sc: Scene, nr: Numbers, parts: int, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
+    wk: Work, out: Found, table_inout: np.ndarray,
+) -> int:  # fmt: skip
+    """Find the motion of each part, if it is a usual one; a single one has no scene of its own.
+
+    Returns:
+        FOUND if all are; NOT_SETTLED if a search has to find the others; else what is in doubt.
+    """
+    status, at, flags_at = FOUND, np.int64(0), np.int64(0)
+    if parts > 1:
+        at, flags_at = work.shape[0] // 2, flags.shape[0] // 2
+    for k in range(parts):
+        scene, own, found, sz = sc, wk, out, whole(sc)
+        if parts > 1:
+            sz = sizes_of(sc, k, wk)
+            scene, own, found = carve(work[at:], words[at:], flags[flags_at:], sz)
+            same = table_inout[k, AT] == at and table_inout[k, FLAGS_AT] == flags_at
+            for e in range(6):
+                same = same and table_inout[k, SIZES + e] == sz[e]
+            renew(same, own, found)
+            list_members(k, wk.of_dof, own.of_dof)
+            list_members(k, wk.of_row, own.of_row)
+            list_members(k, wk.of_contact, own.of_contact)
+            cut_out(sc, scene, own)
+        table_inout[k, AT], table_inout[k, FLAGS_AT] = at, flags_at
+        for e in range(6):
+            table_inout[k, SIZES + e] = sz[e]
+        numbers, booleans = room(sz)
+        at, flags_at = at + numbers, flags_at + booleans
+        table_inout[k, STATUS] = find_usual(scene, nr, own, found)
+        if table_inout[k, STATUS] != FOUND and status in (FOUND, NOT_SETTLED):
+            status = table_inout[k, STATUS]
+    for k in range(parts, table_inout.shape[0]):
+        table_inout[k, AT] = -1  # what stood there is gone
+    return status
+
+
+@kernel
+def gather_parts(
+    parts: int, work: np.ndarray, words: np.ndarray, flags: np.ndarray, table: np.ndarray,
+    first_limit: int, out: Found,
+) -> None:  # fmt: skip
+    """Fill out with what was found for all parts."""
+    for e in range(REPORTED):
+        out.numbers[e] = 0.0
+    out.numbers[CONSISTENT] = 1.0
+    for k in range(parts):
+        row = table[k, SIZES:]
+        at, flags_at = table[k, AT], table[k, FLAGS_AT]
+        sz = Sizes(row[0], row[1], row[2], row[3], row[4], row[5])
+        _, own, found = carve(work[at:], words[at:], flags[flags_at:], sz)
+        put_together(sz, first_limit, found, own, out)
