@@ -10,24 +10,20 @@ A step is build, solve, apply:
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
 from itertools import compress
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from holdfast.errors import FrictionWarning, HoldfastError, InputError
+from holdfast.errors import HoldfastError, InputError
 from holdfast.models import ContactModel, NoSlip
 from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco._answer import Answer, from_found, from_solution
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
 from holdfast.mujoco._direct import Direct
-from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._islands import Islands, together
 from holdfast.mujoco._landing import ROUNDS, Landing, may_land
 from holdfast.mujoco._laws import Laws
@@ -39,12 +35,12 @@ from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import check_finite, is_finite
 from holdfast.mujoco._usual import FOUND
+from holdfast.mujoco._watch import FrictionWatch
 from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
-from holdfast.mujoco.contacts import Contacts, name_of
+from holdfast.mujoco.contacts import Contacts
 from holdfast.solution import ContactSolution
 
-_PACKAGE = str(Path(__file__).parents[1])
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -117,7 +113,7 @@ class Stepper:
         )
         self._quick, self._islands = Quick(self.contact), Islands(model, self.contact)
         self._solved: dict[bytes, Answer] = {}  # in this step, by island
-        self._warned: set[tuple[int, int]] = set()
+        self._watch = FrictionWatch()
         self._warm: tuple[bytes, np.ndarray] | None = None
 
     @property
@@ -326,7 +322,7 @@ class Stepper:
             self.inconsistent += 1
         self._fastest = max(self._fastest, slip)
         if self.warn and excess:
-            self._warn(self._ask())
+            self._watch(self.model, self._ask(), lambda: self.contacts)
 
     def _advance(self, data: Any, answer: Answer) -> None:
         """Integrate with exactly the velocity that was solved for; then correct the position."""
@@ -352,26 +348,6 @@ class Stepper:
             data.qpos[:] = qpos
             self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
         self._given.left[:] = data.qpos
-
-    def _warn(self, answer: Answer) -> None:
-        rows, contacts, solution = answer.rows, answer.contacts, answer.solution
-        needs = solution.required_friction()
-        over = solution.sticking & (needs > rows.mu[contacts] * (1 + EXCEEDED))
-        pairs = {tuple(sorted(pair)) for pair in rows.bodies[contacts][over].tolist()}
-        if not pairs - self._warned:
-            return
-        whole = {frozenset(names): both for names, both in self.contacts.pairs().items()}
-        for pair in sorted(pairs - self._warned):
-            names = [name_of(self.model, "body", i) for i in pair]
-            need, declared = whole[frozenset(names)]
-            if need > declared * (1 + EXCEEDED):
-                self._warned.add(pair)
-                warnings.warn(
-                    f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
-                    f"coefficient of {need:.3g}, the model declares {declared:.3g}",
-                    FrictionWarning,
-                    stacklevel=_frames_of_ours(),
-                )
 
     @property
     def contacts(self) -> Contacts:
@@ -416,14 +392,6 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
         stepper.step(data, nstep)
     finally:
         stepper.shadow.user = None  # or the cached stepper would keep its model alive
-
-
-def _frames_of_ours() -> int:
-    """How far up the stack the user's own code is, from whoever asks."""
-    frame, count = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, count = frame.f_back, count + 1
-    return count
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:
