@@ -185,11 +185,12 @@ def put_back(
     sz = Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
     sc, _, out = carve(work, words, flags, sz)
     nr, parts = numbers_of(options), int(report[PARTS])
-    if parts > 1:
-        gather_parts(parts, work, words, flags, table, sz.ne + sz.nf, out)
-    report_on(sc, nr, out, report)
-    if settings[RESUME] != LOOKED and may_land(out.motion, sc.v, nr.h, options[SIZE]):
-        return LANDS
+    if settings[RESUME] != LOOKED:
+        if parts > 1:
+            gather_parts(parts, work, words, flags, table, sz.ne + sz.nf, out)
+        report_on(sc, nr, out, report)
+        if may_land(out.motion, sc.v, nr.h, options[SIZE]):
+            return LANDS
     ncon, width = mem.count(places, mem.NCON), contact[mem.STRIDE] // 8
     of_double = mem.floats(mem.word(places[mem.CONTACT]), ncon, width)
     of_integer = mem.integers(mem.word(places[mem.CONTACT]), ncon, 2 * width)
