@@ -128,6 +128,7 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
     noslip = copy.copy(model)
     for name, value in NOSLIP.items():
         setattr(noslip.opt, name, value)
+    hf.Stepper(model, warn=False).step(copy.copy(data), WARM_UP)  # compiles kernels
     stepper = hf.Stepper(model, warn=False)
     default = Clock(copy.copy(data), lambda d: mujoco.mj_step(model, d))
     recipe = Clock(copy.copy(data), lambda d: mujoco.mj_step(noslip, d))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import _memory, scenes
+from holdfast.mujoco import _at_once, _memory, scenes
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._scene import PIVOTS
 
@@ -195,3 +195,30 @@ def test_many_contacts_come_and_go() -> None:
     data.qpos.reshape(4, 7)[1:, 2] += 1.0
     stepper.step(data)
     assert stepper.count == 4
+
+
+@pytest.mark.jit
+@pytest.mark.filterwarnings("ignore::holdfast.mujoco.FrictionWarning")
+def test_a_pile_at_rest_stays_there_by_the_forces_it_has() -> None:
+    """Nothing is searched for, nothing moves; what is pushed or let go of does."""
+    model, data = load(scenes.pile(8, 0, reach=0.05))
+    stepper = hf.Stepper(model)
+    stepper.step(data, 500)
+    place, weight = np.array(data.qpos), float(model.body_mass.sum()) * 9.81
+    for _ in range(20):
+        stepper.step(data)
+        solution = stepper.solution
+        assert solution is not None and solution.pivots == 0 and solution.consistent
+        assert solution.momentum_residual() < 1e-11 and solution.slip() == 0.0
+        assert data.qfrc_constraint[2::6].sum() == pytest.approx(weight, rel=1e-9)
+    assert np.array_equal(data.qpos, place)
+    assert stepper._direct.report[_at_once.PARTS] > 1
+    other = mujoco.MjData(model)
+    mujoco.mj_copyState(model, data, other, mujoco.mjtState.mjSTATE_INTEGRATION)
+    top = int(np.argmax(data.qpos[2::7]))
+    data.qfrc_applied[6 * top + 2] = 20.0
+    stepper.step(data)
+    assert data.qvel[6 * top + 2] > 0.01
+    model.opt.gravity[:] = 0.0  # and now nothing presses
+    stepper.step(other)
+    assert np.abs(other.qfrc_constraint).max() < 1e-9 * weight

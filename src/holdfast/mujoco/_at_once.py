@@ -34,6 +34,9 @@ from holdfast.mujoco.assemble import list_rows
 # What is returned beside what `find_parts` does.
 GROW, NARROW, LANDS = 10, 11, 12
 
+# What `put_motion` returns.
+NOT_HERE, AS_WANTED, AGAIN = range(3)
+
 # Settings, by their place in the array of them.
 INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, SETTINGS = range(8)
 
@@ -236,14 +239,16 @@ def conclude(
 
 
 @kernel
-def put_forces(
+def put_motion(
     places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray, h: float,
-    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, report: np.ndarray,
-    state: np.ndarray,
-) -> None:  # fmt: skip
-    """Put motion and forces where MuJoCo keeps them, see `holdfast.mujoco._publish`.
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, state: np.ndarray,
+) -> int:  # fmt: skip
+    """Put the motion where MuJoCo keeps it, and mark contacts, see `holdfast.mujoco._publish`.
 
-    The acceleration is kept in state.
+    The acceleration is kept in state, too.
+
+    Returns:
+        Whether the list of rows is AS_WANTED by the user, or has to be made AGAIN, or NOT_HERE.
     """
     m, ne, nf, nl = sizes[0], sizes[3], sizes[4], sizes[5]
     sc, _, out = carve(work, words, flags, Sizes(m, sizes[1], sizes[2], ne, nf, nl))
@@ -263,18 +268,34 @@ def put_forces(
         sc.dim, out.impulse, of_double[:, contact[mem.MARGIN] // 8],
         of_integer[:, contact[mem.EXCLUDE] // 4],
     )  # fmt: skip
-    as_wanted = left_out == 0 and settings[LISTED] == settings[WANTED]
     for i in range(nl):  # beside those that act, the user's list has those that are exceeded
-        as_wanted = as_wanted and (out.impulse[ne + nf + i] != 0.0 or sc.limit_gap[i] < 0.0)
-    report[PUBLISHED] = 1.0 if as_wanted else 0.0
-    if not as_wanted:
-        return
+        if out.impulse[ne + nf + i] == 0.0 and sc.limit_gap[i] >= 0.0:
+            return NOT_HERE
+    if left_out == 0 and settings[LISTED] == settings[WANTED]:
+        return AS_WANTED
+    address = of_integer[:, contact[mem.ADDRESS] // 4]
+    for i in range(ncon):
+        address[i] = -1
+    return NOT_HERE if nl > 0 else AGAIN
+
+
+@kernel
+def put_forces(
+    places: np.ndarray, contact: np.ndarray, settings: np.ndarray, h: float, work: np.ndarray,
+    words: np.ndarray, flags: np.ndarray, sizes: np.ndarray,
+) -> None:  # fmt: skip
+    """Put the forces where MuJoCo keeps them, if the list of rows is as the user wants it."""
+    ne, nf, nl = sizes[3], sizes[4], sizes[5]
+    sc, _, out = carve(work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], ne, nf, nl))
+    ncon, base = mem.count(places, mem.NCON), mem.word(places[mem.CONTACT])
+    width = contact[mem.STRIDE] // 8
+    of_double, of_integer = mem.floats(base, ncon, width), mem.integers(base, ncon, 2 * width)
     forces = mem.floats(mem.word(places[mem.EFC_FORCE]), 1, mem.count(places, mem.NEFC))[0]
     e = contact[mem.FRICTION] // 8
     show_forces(
         of_integer[:, contact[mem.ADDRESS] // 4], of_integer[:, contact[mem.DIM] // 4],
-        of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces,
-        ne + nf + nl, h, settings[WANTED] == 1,
+        of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces, ne + nf + nl, h,
+        settings[WANTED] == 1,
     )  # fmt: skip
 
 

@@ -132,7 +132,11 @@ class Quick:
         return from_found(rows, self._found()) if status == FOUND else None
 
     def _search(self, work: np.ndarray, flags: np.ndarray, sizes: np.ndarray) -> int:
-        """Go on where the case is not a usual one; FOUND, or what is in doubt."""
+        """Go on where the case is not a usual one; FOUND, or what is in doubt.
+
+        Where contacts jam, another search has no friction where surfaces only land; what it finds
+        is used if nothing jams.
+        """
         arrays = work, work.view(np.int64), flags, sizes, self._options
         status = self._rounds(arrays)
         if status != search.JAMS:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._kernel import kernel
-from holdfast.mujoco._forces import add, dot
-from holdfast.mujoco._scene import CONSISTENT, PIVOTS, ROUNDS, SLIP, SOLVES, Found, Numbers, Scene
+from holdfast.mujoco._forces import add, dot, judge
+from holdfast.mujoco._scene import CONSISTENT, PIVOTS, ROUNDS, SOLVES, Found, Numbers, Scene
 from holdfast.mujoco._systems import length
 
 REST = 1e-9  # speed, relative to what a step without contact would make of it
@@ -65,5 +65,6 @@ def rests(sc: Scene, nr: Numbers, rest_work: np.ndarray, out: Found) -> bool:
         return False
     for j in range(sc.v.shape[0]):
         out.motion[j] = 0.0
-    out.numbers[SLIP] = out.numbers[PIVOTS] = out.numbers[ROUNDS] = out.numbers[SOLVES] = 0.0
+    out.numbers[PIVOTS] = out.numbers[ROUNDS] = out.numbers[SOLVES] = 0.0
+    judge(sc, nr, out)
     return True

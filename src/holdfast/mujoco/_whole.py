@@ -38,6 +38,7 @@ FUNCTIONS = (
     "mj_collision", "mj_makeConstraint", "mj_transmission", "mj_sensorPos", "mj_energyPos",
     "mj_fwdVelocity", "mj_sensorVel", "mj_energyVel", "mj_fwdActuation", "mj_fwdAcceleration",
     "mj_implicit", "mj_sensorAcc", "mj_Euler", "mj_integratePos", "mj_kinematics",
+    "mj_referenceConstraint",
 )  # fmt: skip
 FIELDS = ("timestep", "o_margin", "integrator", "cone", "jacobian", "solver", "noslip_iterations",
           "disableflags", "enableflags")  # fmt: skip
@@ -51,7 +52,7 @@ BEGIN, GUARDED, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL = range(8)
 (GET_STATE, SET_STATE, FWD_KINEMATICS, MAKE_M, FACTOR_M, COM_VEL, COLLISION, MAKE_CONSTRAINT,
  TRANSMISSION, SENSOR_POS, ENERGY_POS, FWD_VELOCITY, SENSOR_VEL, ENERGY_VEL, FWD_ACTUATION,
  FWD_ACCELERATION, IMPLICIT_STEP, SENSOR_ACC, EULER, INTEGRATE, KINEMATICS,
- CALLBACK) = range(_END, _END + 22)  # fmt: skip
+ REFERENCE, CALLBACK) = range(_END, _END + 23)  # fmt: skip
 (TIMESTEP, MARGIN, INTEGRATOR, CONE, JACOBIAN, SOLVER, NOSLIP, DISABLE, ENABLE,
  DESK) = range(CALLBACK + len(CALLBACKS), CALLBACK + len(CALLBACKS) + 10)  # fmt: skip
 
@@ -207,6 +208,16 @@ def sinks_in(desk: np.ndarray, contact: np.ndarray, places: np.ndarray, h: float
 
 
 @kernel
+def list_again(desk: np.ndarray, settings: np.ndarray) -> None:
+    """List the constraints as the user's model has them, see `holdfast.mujoco._publish`."""
+    m, d = desk[MODEL], desk[DATA]
+    if settings[usual.WANTED] == 1:
+        set_option(desk, CONE, shadow.PYRAMIDAL)
+    mem.call(desk[MAKE_CONSTRAINT], m, d)
+    mem.call(desk[REFERENCE], m, d)
+
+
+@kernel
 def finish(desk: np.ndarray, places: np.ndarray, state: np.ndarray) -> None:
     """Sensors of forces; then integrate with exactly the velocity that was solved for."""
     m, d = desk[MODEL], desk[DATA]
@@ -257,10 +268,16 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     if status == FOUND and guarded and exceeds_limit(desk, places, state[0], h, options[1]):
         status = NOT_TRIED
     if status == FOUND:
-        usual.put_forces(
-            places, contact, arrays, settings, h, work, words, flags, sizes, report, state
+        listed = usual.put_motion(
+            places, contact, arrays, settings, h, work, words, flags, sizes, state
         )
-        if guarded and report[usual.PUBLISHED] > 0.0:
+        if listed == usual.AGAIN and guarded:
+            list_again(desk, settings)
+            listed = usual.AS_WANTED
+        report[usual.PUBLISHED] = listed == usual.AS_WANTED
+        if listed == usual.AS_WANTED:
+            usual.put_forces(places, contact, settings, h, work, words, flags, sizes)
+        if guarded and listed == usual.AS_WANTED:
             finish(desk, places, state)
             report[usual.SLIPPED] = max(report[usual.SLIPPED], report[usual.WORST_SLIP])
             report[usual.SUNK] = max(report[usual.SUNK], report[usual.DEEPEST])
