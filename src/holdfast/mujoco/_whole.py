@@ -226,10 +226,6 @@ def finish(desk: np.ndarray, places: np.ndarray, state: np.ndarray) -> None:
     usual.hand_over(places, state)
     mem.call(desk[EULER], m, d)
     usual.take_back(places, state)
-    left = mem.floats(desk[LEFT], 1, desk[LEFT + 1])[0]
-    qpos = mem.floats(mem.word(places[mem.QPOS]), 1, left.shape[0])[0]
-    for j in range(left.shape[0]):
-        left[j] = qpos[j]
 
 
 def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
@@ -283,6 +279,8 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
             report[usual.SUNK] = max(report[usual.SUNK], report[usual.DEEPEST])
             clean = report[usual.LEFT] <= options[1] and report[usual.LACKS] == 0.0
             status = DONE if clean and report[usual.TIED] > 0.0 else LOOK
+        if status == DONE:  # else it is Python that leaves the position
+            mem.copy(desk[LEFT], mem.word(places[mem.QPOS]), 8 * desk[LEFT + 1])
     desk[STATUS] = status
 
 
