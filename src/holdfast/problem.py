@@ -6,9 +6,10 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,6 +20,20 @@ from holdfast.lcp import _checks
 from holdfast.lcp.inertia import InertiaFactor
 
 _VERSION = 1  # of the file format of `save`
+
+
+class Stack(NamedTuple):
+    """What the kernels read: all rows of a problem, one below the other: S, T, R, J, N, U, D."""
+
+    blocks: np.ndarray  # (nb, s, s) inertia
+    rows: np.ndarray  # (k, m)
+    targets: np.ndarray  # (k,) c_J, c_N and c_U; zero for the other rows
+    ends: tuple[int, int, int, int, int, int, int]  # where S, T, R, J, N, U and D end
+
+    def split(self, each: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The entries of S, T, R, J, N, U and D, out of one per row."""
+        s, t, r, j, n, u, d = self.ends
+        return each[:s], each[s:t], each[t:r], each[r:j], each[j:n], each[n:u], each[u:d]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,7 +107,7 @@ class ContactProblem:
     def __post_init__(self) -> None:
         set_ = self._set
         M = np.array(_checks.as_array("M", self.M))
-        blocks = M if M.ndim == 3 else M[None]
+        blocks = M.view() if M.ndim == 3 else M[None]
         if M.ndim not in (2, 3) or M.shape[-1] != M.shape[-2]:
             raise InputError("M", f"has shape {M.shape}; expected (m, m) or blocks (nb, s, s)")
         m = blocks.shape[0] * blocks.shape[1]
@@ -101,8 +116,15 @@ class ContactProblem:
         set_("M", M)
         set_("v", _vector("v", self.v, m, ("M", M)))
         set_("f", _vector("f", self.f, m, ("M", M)))
-        for name in ("N", "S", "T", "J", "R", "U", "D"):
-            set_(name, _matrix(name, getattr(self, name), m, M))
+        given = {name: _matrix(name, getattr(self, name), m, M) for name in "NSTJRUD"}
+        rows = np.concatenate([given[name] for name in _STACKED])
+        stack = Stack(
+            blocks, rows, np.zeros(len(rows)),
+            tuple(accumulate(len(given[name]) for name in _STACKED)),
+        )  # fmt: skip
+        set_("_stack", stack)
+        for name, part in zip(_STACKED, stack.split(rows), strict=True):
+            set_(name, part)
         n = self.N.shape[0]
         for name in ("S", "T"):
             rows = getattr(self, name)
@@ -121,9 +143,12 @@ class ContactProblem:
                 "D_bound", f"is missing while D has {len(self.D)} rows; give the largest impulse "
                 "of each, h times its friction loss"
             )  # fmt: skip
-        for name, rows in sizes.items():
-            rows_array = getattr(self, rows)
-            set_(name, _vector(name, getattr(self, name), len(rows_array), (rows, rows_array)))
+        for name, of in sizes.items():
+            array = getattr(self, of)
+            set_(name, _vector(name, getattr(self, name), len(array), (of, array)))
+        targets = dict(zip(_STACKED, stack.split(stack.targets), strict=True))
+        for of in ("J", "N", "U"):
+            targets[of][:] = getattr(self, f"c_{of}")
         self._check_bounds(n)
         self._check_labels(n)
         self._check_step()
@@ -189,6 +214,11 @@ class ContactProblem:
             self._set("h", float(self.h))
 
     @property
+    def stack(self) -> Stack:
+        """The same for the kernels, which take arrays that could be written to. They are not."""
+        return self.__dict__["_stack"]
+
+    @property
     def m(self) -> int:
         """Number of coordinates."""
         return self.v.shape[0]
@@ -229,9 +259,7 @@ class ContactProblem:
     @cached_property
     def free_velocity(self) -> np.ndarray:
         """Velocity that a free step would end with, ``v + h M^-1 f``."""
-        if not np.any(self.f):
-            return self.v
-        return _frozen(self.v + self.step * self.solve(self.f))
+        return self.v if self.h is None else _frozen(self.v + self.h * self.solve(self.f))
 
     @cached_property
     def cholesky(self) -> np.ndarray:
@@ -241,15 +269,13 @@ class ContactProblem:
     @cached_property
     def factor(self) -> InertiaFactor:
         """Cholesky factor of M."""
-        return InertiaFactor(np.array(self.M if self.M.ndim == 3 else self.M[None]))
+        return InertiaFactor(self.stack.blocks)
 
     @cached_property
     def whitened(self) -> dict[str, np.ndarray]:
         """N, S, T, J, R, U and D in coordinates in which the inertia is the identity."""
-        names = ("N", "S", "T", "J", "R", "U", "D")
-        rows = self.factor.whiten(np.concatenate([getattr(self, name) for name in names]))
-        ends = np.cumsum([len(getattr(self, name)) for name in names])
-        return dict(zip(names, np.split(_frozen(rows), ends[:-1]), strict=True))
+        rows = _frozen(self.factor.whiten(self.stack.rows))
+        return dict(zip(_STACKED, self.stack.split(rows), strict=True))
 
     @cached_property
     def lengths(self) -> dict[str, np.ndarray]:
@@ -306,6 +332,7 @@ class ContactProblem:
         return f"ContactProblem(m={self.m}, n={self.n}, j={self.j}, h={self.h})"
 
 
+_STACKED = "STRJNUD"
 _NUMERIC = (
     "M", "v", "f", "N", "S", "T", "J", "R", "U", "D", "D_bound", "c_N", "c_U", "c_J", "Jdot_v",
     "Ndot_v", "Udot_v", "mu", "mu_v",
@@ -348,10 +375,10 @@ def _vector(name: str, value: Any, size: int, of: tuple[str, np.ndarray]) -> np.
 
 
 def _matrix(name: str, value: Any, m: int, M: np.ndarray) -> np.ndarray:
-    """A copy of a matrix; no rows for None."""
+    """A matrix; no rows for None."""
     if value is None:
         return np.zeros((0, m))
-    return np.array(_checks.as_matrix(name, value, cols=m, of=("M", M)))
+    return _checks.as_matrix(name, value, cols=m, of=("M", M))
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +17,27 @@ Level = Literal["velocity", "acceleration"]
 
 DEPENDENT = 1e-10  # singular values of active rows below this part of the largest are rounding
 NO_FORCE = 1e-12  # forces below this part of the largest one are rounding
+
+
+class _Late:
+    """A field that may be given as a function (see `late`), called when it is first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, solution: Any, owner: type) -> Any:
+        if solution is None:
+            raise AttributeError(self.name)  # the field has no default
+        value = solution.__dict__[self.name]
+        if isinstance(value, late):
+            value = solution.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, solution: Any, value: Any) -> None:
+        solution.__dict__[self.name] = value
+
+
+late: Any = partial  # what makes the value of such a field
 
 
 class PairSums(NamedTuple):
@@ -88,9 +109,9 @@ class ContactSolution:
     sticking: np.ndarray
     pivots: int
     loaded: np.ndarray
-    active: np.ndarray
-    drag: np.ndarray
-    bilateral_rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    active: np.ndarray = cast(Any, _Late())
+    drag: np.ndarray = cast(Any, _Late())
+    bilateral_rows: np.ndarray = cast(Any, _Late())
     rank: int = 0
     rank_gap: float = np.inf
     rank_ambiguous: bool = False

@@ -36,8 +36,14 @@ def start(
     chosen_out: np.ndarray,
     small: bool,
     symmetry: float,
+    pairs: int,
+    ahead: int,
+    behind: int,
 ) -> int:
-    """Factor M and list the first candidates: all rows, or those with bounds or a warm start."""
+    """Factor M and list the first candidates: all rows, or those with bounds or a warm start.
+
+    They are listed as `row_at` says.
+    """
     n, m = chosen_out.shape[0], v.shape[0]
     for c in range(COUNTERS):
         counters[c] = 0
@@ -62,7 +68,8 @@ def start(
 
     count = 0
     everything = small and warm.shape[0] == 0
-    for i in range(n):
+    for q in range(n):
+        i = row_at(q, pairs, ahead, behind)
         pinned = lo.shape[0] > 0 and (lo[i] != 0.0 or hi[i] != np.inf)
         chosen_out[i] = 1.0 if everything or pinned else 0.0
         if everything or pinned:
@@ -78,6 +85,21 @@ def start(
         counters[STRIDE] = first_stride(n)
     counters[CANDIDATES] = count
     return SOLVED
+
+
+@kernel
+def row_at(q: int, pairs: int, ahead: int, behind: int) -> int:
+    """Return the row that comes q-th where Algorithm 2 has an order of its own.
+
+    Rows ahead..behind (joints) come first, then the first two times `pairs` rows (tangents S, then
+    T) in turns, then the others as they stand.
+    """
+    if q < behind - ahead:
+        return ahead + q
+    if q >= behind:
+        return q
+    q -= behind - ahead
+    return q // 2 + (q % 2) * pairs if q < 2 * pairs else q
 
 
 @kernel

@@ -89,11 +89,24 @@ def norm(y: np.ndarray) -> float:
 
 
 @kernel
-def worst(cand: Candidates, count: int, tol: float) -> int:
+def first_open(cand: Candidates, count: int) -> int:
+    """Return the first candidate whose force may come to or leave a bound.
+
+    Those before it, in a contact problem all equality rows, are loaded for good or carry nothing.
+    """
+    for r in range(count):
+        loaded = cand.place[r] >= 0 and cand.lo[r] == -np.inf and cand.hi[r] == np.inf
+        if not (loaded or cand.lo[r] == cand.hi[r]):
+            return r
+    return count
+
+
+@kernel
+def worst(cand: Candidates, begin: int, count: int, tol: float) -> int:
     """Return the candidate that violates its complementarity most, or -1 (lines 3 and 15)."""
     best = tol
     i = -1
-    for r in range(count):
+    for r in range(begin, count):
         w = cand.w[r]
         if w < 0.0:
             if -w > best and cand.place[r] == FREE and cand.z[r] < cand.hi[r]:
@@ -208,10 +221,11 @@ def pivot(
     last = pivots + budget
     status = SOLVED
     resting = False
+    begin = first_open(cand, count)
     while True:
         # lines 13-15: motion, separation of all rows, the most violated one
-        separation(cand.A, cand.offset, cand.beta, y, cand.w, count)
-        i = worst(cand, count, feasibility * max(scale, norm(y)))
+        separation(cand.A, cand.offset, cand.beta, y, cand.w, begin, count)
+        i = worst(cand, begin, count, feasibility * max(scale, norm(y)))
         if i < 0:
             break
         if pivots >= max_pivots:
@@ -292,6 +306,28 @@ def pivot(
 
 
 @kernel
+def is_copy(cand: Candidates, wanted: np.ndarray, t: int) -> bool:
+    """Return whether the row of candidate wanted[t] is that of one of the two before it.
+
+    Collision detectors list a corner once per face or edge that meets there. A copy has the part
+    outside the span that its original had: none if that was kept.
+    """
+    r = wanted[t]
+    for back in range(1, min(t, np.int64(2)) + 1):
+        q = wanted[t - back]
+        same = True
+        for j in range(cand.A.shape[1]):
+            if cand.A[r, j] != cand.A[q, j]:
+                same = False
+                break
+        for c in range(cand.offset.shape[1] if cand.offset.shape[0] > 0 else 0):
+            same = same and cand.offset[r, c] == cand.offset[q, c]
+        if same:
+            return True
+    return False
+
+
+@kernel
 def install(
     cand: Candidates,
     loaded: Loaded,
@@ -320,6 +356,10 @@ def install(
         if cand.place[r] != FREE:
             continue
         equality = cand.lo[r] == -np.inf and cand.hi[r] == np.inf
+        if equality and equality_rank > 0.0 and is_copy(cand, wanted, t):
+            cand.lo[r] = 0.0
+            cand.hi[r] = 0.0
+            continue
         rho = 0.0
         if k < loaded.which.shape[0]:
             scatter(cand.A, cand.offset, r, a_work)
@@ -364,9 +404,10 @@ def settle(
                 scatter(cand.A, cand.offset, r, a_work)
                 for j in range(y.shape[0]):
                     y[j] += cand.z[r] * a_work[j]
-        separation(cand.A, cand.offset, cand.beta, y, cand.w, count)
         for l in range(k):
-            g_work[l] = -cand.w[loaded.which[l]]
+            r = loaded.which[l]
+            separation(cand.A, cand.offset, cand.beta, y, cand.w, r, r + 1)
+            g_work[l] = -cand.w[r]
         factor.solve_lower_factor(loaded.R, k, g_work)
         for l in range(k):
             for j in range(y.shape[0]):

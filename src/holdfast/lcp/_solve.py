@@ -140,6 +140,10 @@ def report(
     scalars[2], scalars[3] = numbers[GAP] / size, numbers[STATIONARITY]
     scalars[4], scalars[5], scalars[6] = counters[PIVOTS], counters[LOADED], counters[ROUNDS]
     scalars[7], scalars[8] = numbers[KEPT], numbers[REJECTED]
+    scalars[9] = 0.0
+    for l in range(counters[LOADED]):
+        r = which[l]
+        scalars[9] += 1.0 if cand.lo[r] == -np.inf and cand.hi[r] == np.inf else 0.0
     worst = max(scalars[0], scalars[1], scalars[2], scalars[3])
     return UNCERTIFIED if status == SOLVED and not worst <= certificate else status
 
@@ -166,6 +170,9 @@ def advance(
     certificate: float,
     max_pivots: int,
     equality_rank: float,
+    pairs: int = 0,
+    ahead: int = 0,
+    behind: int = 0,
 ) -> int:
     """Solve, or go on solving; fill out (layout: see `result.SCALARS`) when done.
 
@@ -178,6 +185,7 @@ def advance(
         fresh: whether this is the first call.
         max_pivots: negative for the default, DEFAULT_PIVOTS per row and coordinate.
         equality_rank: see `install`.
+        pairs, ahead, behind: the order in which equality rows are taken; see `row_at`.
     """
     n, m = values.shape[0], v.shape[0]
     K = offsets.shape[1] if offsets.shape[0] > 0 else 0
@@ -196,7 +204,7 @@ def advance(
     if fresh:
         status = start(
             M, v, lo, hi, warm, counters, st.L, st.first, st.weight, st.y0, st.y, cand.rows,
-            chosen, sh.small, symmetry,
+            chosen, sh.small, symmetry, pairs, ahead, behind,
         )  # fmt: skip
         for k in range(NUMBERS):
             numbers[k] = 0.0

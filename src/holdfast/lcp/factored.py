@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from holdfast.lcp.options import Options, checked
 from holdfast.lcp.result import LCPResult
 from holdfast.lcp.rows import BlockRows, split_rows
 from holdfast.lcp.status import Status
+
+Order: TypeAlias = tuple[int, int, int]
 
 _NONE = np.empty(0)
 _IDENTITY = np.empty((0, 0, 0))
@@ -131,6 +133,7 @@ def solve_arrays(
     options: Options,
     problem: Callable[[], FactoredLCP],
     equality_rank: float = 0.0,
+    order: Order = (0, 0, 0),
 ) -> LCPResult:
     """`solve_factored` for arrays that are known to be in order.
 
@@ -142,26 +145,27 @@ def solve_arrays(
         equality_rank: if positive, equality rows are cut down to an independent set first
             (Algorithm 2), with this as the rank tolerance; the others get no force and are
             not looked at again.
+        order: in which equality rows are taken; see `holdfast.lcp._candidates.row_at`.
     """
     n, m = arrays.values.shape[0], arrays.v.shape[0]
-    status, out = _run(arrays, warm, options, equality_rank)
+    status, out = _run(arrays, warm, options, equality_rank, order)
     if status == 0:
         return LCPResult(out, n, m)
     if status == _solve.NOT_FINITE and arrays.finite:
-        status, out = _run_rescaled(arrays, warm, options, equality_rank)
+        status, out = _run_rescaled(arrays, warm, options, equality_rank, order)
         if status == 0:
             return LCPResult(out, n, m)
     if status in _LOST:
         for rank in COARSER_RANKS:
             coarser = replace(options, rank=rank)
-            again, better = _run(arrays, warm, coarser, equality_rank)
+            again, better = _run(arrays, warm, coarser, equality_rank, order)
             if again == 0:
                 return LCPResult(better, n, m, fallback=f"rank={rank:g}")
     _fail(status, problem(), arrays, out, options)
 
 
 def _run(
-    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float
+    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float, order: Order
 ) -> tuple[int, np.ndarray]:
     """Status of the kernel and what it wrote."""
     values, offsets, M, v, b, lo, hi = arrays
@@ -176,7 +180,7 @@ def _run(
     status, fresh = _PAUSED, True
     while status in (_PAUSED, _SURVEY):  # between two calls Ctrl-C gets through
         status = _advance(values, offsets, M, v, b, lo, hi, warm, work, as_integers, out, fresh,
-                          pinned, *arguments, equality_rank)  # fmt: skip
+                          pinned, *arguments, equality_rank, *order)  # fmt: skip
         fresh = False
         if status == _SURVEY:
             status = _survey(values, offsets, M, m, b, lo, hi, warm, work, as_integers, out,
@@ -235,7 +239,7 @@ def _count_pinned(lo: np.ndarray, hi: np.ndarray) -> int:
 
 
 def _run_rescaled(
-    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float
+    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float, order: Order
 ) -> tuple[int, np.ndarray]:
     """As `_run`, in units in which squares neither overflow nor vanish.
 
@@ -251,7 +255,7 @@ def _run_rescaled(
         rescaled = Arrays(
             values * nu, offsets, M * kappa, v * alpha, b * alpha * nu, lo * force, hi * force
         )
-        status, out = _run(rescaled, warm, options, equality_rank)
+        status, out = _run(rescaled, warm, options, equality_rank, order)
         out[:n] /= force if status != _solve.INFEASIBLE else 1.0  # a certificate has no scale
         out[n : 2 * n] /= alpha * nu
         out[2 * n : 2 * n + m] /= alpha

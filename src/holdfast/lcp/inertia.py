@@ -32,7 +32,7 @@ class InertiaFactor:
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M^-1 rhs`` for a vector, or for the columns of a matrix."""
-        columns = np.array(np.atleast_2d(rhs.T), order="C")
+        columns = np.array(rhs[None] if rhs.ndim == 1 else rhs.T, order="C")
         _solve(self._L, self._first, columns)
         return columns[0] if rhs.ndim == 1 else columns.T
 

@@ -10,8 +10,8 @@ from holdfast.lcp.status import Status
 
 # The data of a result are z (n), w (n), motion (m), loaded rows (at most min(m, n)), then so many
 # numbers: residuals primal, dual, complementarity, stationarity; pivots, rank, rounds; smallest
-# kept and largest rejected pivot of the equality rows.
-SCALARS = 9
+# kept and largest rejected pivot of the equality rows, and how many of those are loaded.
+SCALARS = 10
 
 
 class Residuals(NamedTuple):
@@ -110,31 +110,32 @@ class LCPResult:
     @property
     def residuals(self) -> Residuals:
         """Relative residuals on the original data."""
-        return Residuals(*self._scalars[:4].tolist())
+        return Residuals(*self.scalars[:4])
 
     @property
     def pivots(self) -> int:
         """Rows that entered or left the loaded set."""
-        return int(self._scalars[4])
+        return int(self.scalars[4])
 
     @property
     def rank(self) -> int:
         """Number of loaded rows."""
-        return int(self._scalars[5])
+        return int(self.scalars[5])
 
     @property
     def rounds(self) -> int:
         """Passes over all rows."""
-        return int(self._scalars[6])
+        return int(self.scalars[6])
 
     @property
     def equality_pivots(self) -> tuple[float, float]:
         """Smallest kept and largest rejected pivot of the equality rows."""
-        return float(self._scalars[7]), float(self._scalars[8])
+        return self.scalars[7], self.scalars[8]
 
     @property
-    def _scalars(self) -> np.ndarray:
-        return self._data[-SCALARS:]
+    def scalars(self) -> list[float]:
+        """The numbers at the end of the data; see `SCALARS`."""
+        return self._data[-SCALARS:].tolist()
 
     def __repr__(self) -> str:
         return (

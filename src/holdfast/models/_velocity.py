@@ -10,25 +10,24 @@ definite and is stable for any h, where explicit drag needs h mu / mass < 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
+from holdfast.lcp.find_indices import ambiguous, gap
 from holdfast.lcp.inertia import InertiaFactor
-from holdfast.models._projection import Projection, Rows, by_part, project
+from holdfast.models._projection import Projection, Task, project
 from holdfast.models._reduction import RANK_TOL
 from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
+from holdfast.solution import ContactSolution, Level, late
 
 
 def solve_velocity(
     problem: ContactProblem,
     sticking: np.ndarray,
-    mu_v: np.ndarray,
+    mu_v: np.ndarray | None = None,
     *,
     solver: str = "ppm",
     options: lcp.Options | None = None,
@@ -40,60 +39,49 @@ def solve_velocity(
     Args:
         problem: what is known before.
         sticking: (n,) contacts whose tangents are equality rows.
-        mu_v: (n,) viscous coefficients [N s/m]; 0 for contacts without drag.
+        mu_v: (n,) viscous coefficients [N s/m], 0 for contacts without drag; None for none at all.
         solver: "ppm", "qp" or "lemke".
         options: tolerances of the solver.
         rank_tol: of Find-Indices.
         warm_start: rows of [N; U] expected to be loaded.
     """
     p = problem
-    drag = drag_matrix(p, mu_v)
-    M, v_free = p.M, p.free_velocity
-    if mu_v.any():
-        M = p.inertia + p.step * drag
-        v_free = InertiaFactor(M[None]).solve(p.impulse)  # unlike LU, the same in any units
-    elif solver != "ppm":
-        M = p.inertia
-    some = not sticking.all()
-    rows = Rows(
-        J=p.J,
-        S=p.S[sticking] if some and len(p.S) else p.S,
-        T=p.T[sticking] if some and len(p.T) else p.T,
-        R=p.R[sticking[p.R_contact]] if some else p.R,
-        c_J=p.c_J,
-        A=np.concatenate([p.N, p.U]) if len(p.U) else p.N,
-        c_A=np.concatenate([p.c_N, p.c_U]) if len(p.U) else p.c_N,
-        D=p.D,
-        D_bound=p.D_bound,
+    M, drag, viscous = p.stack.blocks, None, None
+    if mu_v is not None and mu_v.any():
+        drag = drag_matrix(p, mu_v)
+        M = (p.inertia + p.step * drag)[None]
+        free = InertiaFactor(M).solve(p.impulse)  # unlike LU, the same in any units
+    else:
+        free = np.array(p.free_velocity)
+    task = Task(p, M, free, p.stack.targets, p.D_bound, sticking)
+    answer = project_for(
+        task, solver=solver, options=options, rank_tol=rank_tol, warm_start=warm_start
     )
-    with errors_about(problem, rows, sticking):
-        answer = project(
-            M, v_free, rows, solver=solver, options=options, rank_tol=rank_tol,
-            warm_start=warm_start,
-        )  # fmt: skip
-    return solution_of(problem, answer, "velocity", sticking, drag, drag_forces(p, mu_v, answer))
+    if drag is not None:
+        viscous = drag_forces(p, p.step * mu_v, answer.motion)
+    return solution_of(task, answer, "velocity", rank_tol, drag, viscous)
 
 
-@contextmanager
-def errors_about(problem: ContactProblem, rows: Rows, sticking: np.ndarray) -> Iterator[None]:
-    """Make errors of the solver speak of contacts, and carry the contact problem."""
+def project_for(task: Task, **how: Any) -> Projection:
+    """`project`, with errors that speak of contacts, and carry the contact problem."""
     try:
-        yield
+        return project(task, **how)
     except InfeasibleError as error:
-        J, S, T, R, A, _ = by_part(error.certificate, rows)
-        held = {"S": sticking, "T": sticking, "R": sticking[problem.R_contact]}
-        weights = {"J": J}
-        for (name, which), part in zip(held.items(), (S, T, R), strict=True):
-            weights[name] = np.zeros(len(getattr(problem, name)))
-            if len(part):
-                weights[name][which] = part
-        raise InfeasibleError(
-            _contradiction(problem, A, weights), status=error.status, problem=problem,
-            certificate=A, equality_weights=weights,
-        ) from error  # fmt: skip
+        _explain(task.problem, error)
     except SolveError as error:
-        error.problem = problem
+        error.problem = task.problem
         raise
+
+
+def _explain(problem: ContactProblem, error: InfeasibleError) -> NoReturn:
+    """Raise the same with the weights of each kind of row."""
+    S, T, R, J, N, U, _ = problem.stack.split(error.certificate)
+    weights = {"J": J, "S": S, "T": T, "R": R}
+    certificate = np.concatenate([N, U])
+    raise InfeasibleError(
+        _contradiction(problem, certificate, weights), status=error.status, problem=problem,
+        certificate=certificate, equality_weights=weights,
+    ) from error  # fmt: skip
 
 
 def _contradiction(problem: ContactProblem, A: np.ndarray, weights: dict[str, np.ndarray]) -> str:
@@ -121,48 +109,48 @@ def drag_matrix(problem: ContactProblem, mu_v: np.ndarray) -> np.ndarray:
     return drag
 
 
-def drag_forces(problem: ContactProblem, mu_v: np.ndarray, answer: Projection) -> np.ndarray:
-    """(n, 2) impulses of implicit viscous drag, ``-h mu S v+`` and ``-h mu T v+``."""
+def drag_forces(problem: ContactProblem, mu_v: np.ndarray, motion: np.ndarray) -> np.ndarray:
+    """(n, 2) forces of viscous drag, ``-mu S v`` and ``-mu T v``."""
     forces = np.zeros((problem.n, 2))
-    if mu_v.any():
-        for k, rows in enumerate((problem.S, problem.T)):
-            if len(rows):
-                forces[:, k] = -problem.step * mu_v * (rows @ answer.motion)
+    for k, rows in enumerate((problem.S, problem.T)):
+        if len(rows):
+            forces[:, k] = -mu_v * (rows @ motion)
     return forces
 
 
 def solution_of(
-    problem: ContactProblem,
+    task: Task,
     answer: Projection,
-    level: Any,
-    sticking: np.ndarray,
-    drag: np.ndarray,
-    tangent: np.ndarray,
+    level: Level,
+    rank_tol: float = RANK_TOL,
+    drag: np.ndarray | None = None,
+    viscous: np.ndarray | None = None,
 ) -> ContactSolution:
-    """The projection's forces, put back in their places; `tangent` holds the viscous ones."""
-    n = problem.n
-    extra = np.zeros(len(problem.R))
-    extra[sticking[problem.R_contact]] = answer.f_R
-    for k, forces in enumerate((answer.f_S, answer.f_T)):
-        if len(forces):
-            tangent[sticking, k] += forces
+    """The projection's forces, put back in their places beside the viscous ones."""
+    problem = task.problem
+    S, T, R, J, N, U, D = problem.stack.split(answer.z)
+    if len(T):
+        tangent = answer.z[: 2 * problem.n].reshape(2, problem.n).T
+    else:
+        tangent = np.zeros((problem.n, 2))
+        tangent[: len(S), 0] = S
     return ContactSolution(
         problem=problem,
         level=level,
         motion=answer.motion,
-        normal=answer.f_A[:n],
-        tangent=tangent,
-        bilateral=answer.f_J,
-        extra=extra,
-        unilateral=answer.f_A[n:],
-        dry=answer.f_D,
-        sticking=sticking,
+        normal=N,
+        tangent=tangent if viscous is None else tangent + viscous,
+        bilateral=J,
+        extra=R,
+        unilateral=U,
+        dry=D,
+        sticking=task.sticking,
         pivots=answer.pivots,
-        loaded=answer.loaded,
-        active=answer.active,
-        drag=drag,
-        bilateral_rows=answer.indices.J_rows,
-        rank=answer.rank,
-        rank_gap=answer.indices.gap,
-        rank_ambiguous=answer.indices.ambiguous,
+        loaded=answer.loaded(problem),
+        active=late(answer.active, task),
+        drag=late(np.zeros, (problem.m, problem.m)) if drag is None else drag,
+        bilateral_rows=late(answer.joints, problem),
+        rank=len(answer.equal),
+        rank_gap=gap(answer.kept, answer.rejected),
+        rank_ambiguous=ambiguous(answer.kept, answer.rejected, rank_tol),
     )

@@ -54,11 +54,10 @@ class NoSlip(ContactModel):
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
         check_problem(problem)
-        none = np.zeros(problem.n)
 
         def held(sticking: np.ndarray) -> ContactSolution:
             return solve_velocity(
-                problem, sticking, none, solver=self.solver, options=self.options,
+                problem, sticking, solver=self.solver, options=self.options,
                 rank_tol=self.rank_tol, warm_start=warm_start,
             )  # fmt: skip
 
