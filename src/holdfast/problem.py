@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -23,12 +23,20 @@ _VERSION = 1  # of the file format of `save`
 
 
 class Stack(NamedTuple):
-    """What the kernels read: all rows of a problem, one below the other: S, T, R, J, N, U, D."""
+    """What the kernels read: all rows of a problem, one below the other: S, T, R, J, N, U, D.
+
+    These arrays could be written to, as the kernels' type for arrays wants it. They never are.
+    """
 
     blocks: np.ndarray  # (nb, s, s) inertia
+    v: np.ndarray  # (m,)
+    f: np.ndarray  # (m,)
     rows: np.ndarray  # (k, m)
-    targets: np.ndarray  # (k,) c_J, c_N and c_U; zero for the other rows
-    ends: tuple[int, int, int, int, int, int, int]  # where S, T, R, J, N, U and D end
+    b: np.ndarray  # (k,) speeds are to be compared with -b: minus c_J, c_N and c_U, else zero
+    lo: np.ndarray  # (k,) bounds of the impulse of each row, if all contacts stick
+    hi: np.ndarray
+    everywhere: np.ndarray  # (n,) true: all contacts
+    ends: tuple[int, ...]  # where S, T, R, J, N, U and D end
 
     def split(self, each: np.ndarray) -> tuple[np.ndarray, ...]:
         """The entries of S, T, R, J, N, U and D, out of one per row."""
@@ -103,6 +111,7 @@ class ContactProblem:
     mu: Any = None
     mu_v: Any = None
     bodies: Any = None
+    stack: ClassVar[Stack]  # of each problem, but no field
 
     def __post_init__(self) -> None:
         set_ = self._set
@@ -117,15 +126,15 @@ class ContactProblem:
         set_("v", _vector("v", self.v, m, ("M", M)))
         set_("f", _vector("f", self.f, m, ("M", M)))
         given = {name: _matrix(name, getattr(self, name), m, M) for name in "NSTJRUD"}
+        n = given["N"].shape[0]
         rows = np.concatenate([given[name] for name in _STACKED])
-        stack = Stack(
-            blocks, rows, np.zeros(len(rows)),
-            tuple(accumulate(len(given[name]) for name in _STACKED)),
-        )  # fmt: skip
-        set_("_stack", stack)
+        b, lo, hi = np.zeros((3, len(rows)))
+        ends = tuple(accumulate(len(given[name]) for name in _STACKED))
+        everywhere = _frozen(np.ones(n, dtype=bool))
+        stack = Stack(blocks, self.v[:], self.f[:], rows, b, lo, hi, everywhere, ends)
+        set_("stack", stack)
         for name, part in zip(_STACKED, stack.split(rows), strict=True):
             set_(name, part)
-        n = self.N.shape[0]
         for name in ("S", "T"):
             rows = getattr(self, name)
             if rows.shape[0] not in (0, n):
@@ -146,9 +155,11 @@ class ContactProblem:
         for name, of in sizes.items():
             array = getattr(self, of)
             set_(name, _vector(name, getattr(self, name), len(array), (of, array)))
-        targets = dict(zip(_STACKED, stack.split(stack.targets), strict=True))
-        for of in ("J", "N", "U"):
-            targets[of][:] = getattr(self, f"c_{of}")
+        _, _, r, j, _, u, _ = stack.ends
+        b[r:u] -= np.concatenate([self.c_J, self.c_N, self.c_U])
+        bound: np.ndarray = self.D_bound
+        lo[:j], lo[u:] = -np.inf, -bound
+        hi[:u], hi[u:] = np.inf, bound
         self._check_bounds(n)
         self._check_labels(n)
         self._check_step()
@@ -214,11 +225,6 @@ class ContactProblem:
             self._set("h", float(self.h))
 
     @property
-    def stack(self) -> Stack:
-        """The same for the kernels, which take arrays that could be written to. They are not."""
-        return self.__dict__["_stack"]
-
-    @property
     def m(self) -> int:
         """Number of coordinates."""
         return self.v.shape[0]
@@ -259,7 +265,7 @@ class ContactProblem:
     @cached_property
     def free_velocity(self) -> np.ndarray:
         """Velocity that a free step would end with, ``v + h M^-1 f``."""
-        return self.v if self.h is None else _frozen(self.v + self.h * self.solve(self.f))
+        return self.v if self.h is None else _frozen(self.factor.drift(self.v, self.f, self.h))
 
     @cached_property
     def cholesky(self) -> np.ndarray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,27 +17,6 @@ Level = Literal["velocity", "acceleration"]
 
 DEPENDENT = 1e-10  # singular values of active rows below this part of the largest are rounding
 NO_FORCE = 1e-12  # forces below this part of the largest one are rounding
-
-
-class _Late:
-    """A field that may be given as a function (see `late`), called when it is first asked for."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, solution: Any, owner: type) -> Any:
-        if solution is None:
-            raise AttributeError(self.name)  # the field has no default
-        value = solution.__dict__[self.name]
-        if isinstance(value, late):
-            value = solution.__dict__[self.name] = value()
-        return value
-
-    def __set__(self, solution: Any, value: Any) -> None:
-        solution.__dict__[self.name] = value
-
-
-late: Any = partial  # what makes the value of such a field
 
 
 class PairSums(NamedTuple):
@@ -109,15 +88,34 @@ class ContactSolution:
     sticking: np.ndarray
     pivots: int
     loaded: np.ndarray
-    active: np.ndarray = cast(Any, _Late())
-    drag: np.ndarray = cast(Any, _Late())
-    bilateral_rows: np.ndarray = cast(Any, _Late())
-    rank: int = 0
-    rank_gap: float = np.inf
-    rank_ambiguous: bool = False
+    active: np.ndarray
+    drag: np.ndarray
+    bilateral_rows: np.ndarray
+    rank: int
+    rank_gap: float
+    rank_ambiguous: bool
     consistent: bool = True
     rounds: int = 0
     status: Status = Status.SOLVED
+
+    # --- made from an answer -------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, answer: Any) -> ContactSolution:
+        """The solution whose fields are attributes of `answer`, looked up when first asked for."""
+        solution = object.__new__(cls)
+        solution.__dict__["_answer"] = answer
+        return solution
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A field of a solution that was made by `of`."""
+            fields = self.__dict__
+            if "_answer" not in fields or name not in self.__dataclass_fields__:
+                return object.__getattribute__(self, name)  # raises, and says why
+            value = fields[name] = getattr(fields["_answer"], name)
+            return value
 
     # --- names of the two levels ---------------------------------------------------------------
 

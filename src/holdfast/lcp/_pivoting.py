@@ -315,14 +315,12 @@ def is_copy(cand: Candidates, wanted: np.ndarray, t: int) -> bool:
     r = wanted[t]
     for back in range(1, min(t, np.int64(2)) + 1):
         q = wanted[t - back]
-        same = True
-        for j in range(cand.A.shape[1]):
-            if cand.A[r, j] != cand.A[q, j]:
-                same = False
-                break
+        different = 0
+        for j in range(cand.A.shape[1]):  # without a branch, so that it vectorises
+            different += 1 if cand.A[r, j] != cand.A[q, j] else 0
         for c in range(cand.offset.shape[1] if cand.offset.shape[0] > 0 else 0):
-            same = same and cand.offset[r, c] == cand.offset[q, c]
-        if same:
+            different += 1 if cand.offset[r, c] != cand.offset[q, c] else 0
+        if different == 0:
             return True
     return False
 

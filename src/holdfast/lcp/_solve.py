@@ -33,7 +33,7 @@ from holdfast.lcp._candidates import (
     start,
 )
 from holdfast.lcp._certify import finish
-from holdfast.lcp._envelope import multiply_upper
+from holdfast.lcp._envelope import cholesky, multiply_upper, solve_lower, solve_upper
 from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp._pivoting import (
     FREE,
@@ -77,7 +77,7 @@ from holdfast.lcp.result import SCALARS
 
 __all__ = [
     "BAD_BOUNDS", "INFEASIBLE", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
-    "SCALARS", "SOLVED", "SURVEY", "advance", "survey", "work_size",
+    "SCALARS", "SOLVED", "SURVEY", "advance", "run", "survey", "work_size",
 ]  # fmt: skip
 
 UNCERTIFIED = 4  # as in `holdfast.lcp.Status`
@@ -149,6 +149,61 @@ def report(
 
 
 @entry
+def run(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    M: np.ndarray,
+    v: np.ndarray,
+    f: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    warm: np.ndarray,
+    work: np.ndarray,
+    out: np.ndarray,
+    fresh: bool,
+    pinned: int,
+    h: float,
+    symmetry: float,
+    feasibility: float,
+    rank: float,
+    zero_row: float,
+    certificate: float,
+    max_pivots: int,
+    equality_rank: float,
+    pairs: int,
+    ahead: int,
+    behind: int,
+) -> int:
+    """Do as `advance` does from the free motion v + h M^-1 f, which is kept at the head of work.
+
+    Args:
+        f: forces, or an empty array for none.
+        work: m more than `work_size`.
+    """
+    n, m = values.shape[0], v.shape[0]
+    x0, state, as_integers = work[:m], work[m:], work.view(np.int64)[m:]
+    if fresh:
+        for j in range(m):
+            x0[j] = 0.0
+        if f.shape[0] > 0 and M.shape[0] > 0:
+            K = offsets.shape[1] if offsets.shape[0] > 0 else 0
+            sh = shape_of(n, values.shape[1], K, m, M.shape[0], M.shape[1], pinned, warm.shape[0])
+            st = carve(state, as_integers, sh)
+            if cholesky(M, st.first, st.L, np.inf) == 0:  # if not, that is found out later
+                for j in range(m):
+                    x0[j] = f[j]
+                solve_lower(st.L, st.first, x0)
+                solve_upper(st.L, st.first, x0)
+        for j in range(m):
+            x0[j] = v[j] + h * x0[j]
+    return advance(
+        values, offsets, M, x0, b, lo, hi, warm, state, as_integers, out, fresh, pinned, symmetry,
+        feasibility, rank, zero_row, certificate, max_pivots, equality_rank, pairs, ahead, behind,
+    )  # fmt: skip
+
+
+@kernel
 def advance(
     values: np.ndarray,
     offsets: np.ndarray,

@@ -101,9 +101,7 @@ class Indices:
         contact heights differ by 1e-8 keeps 39 % of its energy at a threshold of 1e-7 and none
         at 1e-9.
         """
-        return ambiguous(
-            self.smallest_kept, self.largest_rejected, self.rank_tol, self.ambiguity
-        )
+        return ambiguous(self.smallest_kept, self.largest_rejected, self.rank_tol, self.ambiguity)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.J_rows, self.S_rows, self.T_rows))

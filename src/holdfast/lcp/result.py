@@ -104,8 +104,12 @@ class LCPResult:
     @property
     def loaded(self) -> np.ndarray:
         """The loaded rows, in the order in which they entered."""
+        return self.first_loaded(self.rank)
+
+    def first_loaded(self, count: int) -> np.ndarray:
+        """The loaded rows that entered first."""
         start = 2 * self._n + self._m
-        return self._data[start : start + self.rank].astype(np.int64)
+        return self._data[start : start + count].astype(np.int64)
 
     @property
     def residuals(self) -> Residuals:

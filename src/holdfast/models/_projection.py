@@ -18,59 +18,103 @@ import numpy as np
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, InputError, SolveError
 from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
-from holdfast.lcp.find_indices import check_rank_tol
+from holdfast.lcp.find_indices import ambiguous, check_rank_tol, gap
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import checked
 from holdfast.models._reduction import RANK_TOL, ROUNDING, Elimination, check_targets
 from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
+from holdfast.solution import ContactSolution, Level
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
 
 
 class Task(NamedTuple):
-    """What is projected on what."""
+    """What is projected on what. Arrays as `holdfast.lcp.factored.Arrays` has them."""
 
     problem: ContactProblem  # whose rows these are
-    M: np.ndarray  # (nb, s, s) the metric
-    x0: np.ndarray  # (m,) the free motion
-    targets: np.ndarray  # (k,) of all rows in the order of the problem's stack
-    bound: np.ndarray  # (d,) of the force of each row of D
     sticking: np.ndarray  # (n,) contacts whose tangents, and rows of R, are equality rows
+    M: np.ndarray  # (nb, s, s) the metric
+    v: np.ndarray  # (m,) the free motion is v + h M^-1 f
+    f: np.ndarray  # (m,) or empty
+    h: float
+    b: np.ndarray  # (k,) minus the targets of all rows, in the order of the problem's stack
+    lo: np.ndarray  # (k,) bounds of their forces
+    hi: np.ndarray
+
+    @property
+    def free(self) -> np.ndarray:
+        """(m,) the free motion."""
+        return self.problem.free_velocity if len(self.f) else self.v
 
 
 class Projection(NamedTuple):
-    """Motion and forces, in the order of the problem's stack (zero where a row takes no part)."""
+    """The answer to a task, with what a `ContactSolution` wants to know about it."""
 
+    task: Task
     motion: np.ndarray
-    z: np.ndarray
+    z: np.ndarray  # (k,) forces in the order of the stack, zero where a row takes no part
     equal: np.ndarray  # the equality rows found independent: those of J, then the others
     pivots: int
     kept: float  # smallest pivot of Find-Indices kept, and largest rejected
     rejected: float
+    rank_tol: float
+    level: Level = "velocity"
+    damping: np.ndarray | None = None  # (m, m) viscous drag
+    viscous: np.ndarray | None = None  # (n, 2) its forces
 
-    def loaded(self, problem: ContactProblem) -> np.ndarray:
+    problem = property(lambda self: self.task.problem)
+    sticking = property(lambda self: self.task.sticking)
+    extra = property(lambda self: self._part(2))
+    bilateral = property(lambda self: self._part(3))
+    normal = property(lambda self: self._part(4))
+    unilateral = property(lambda self: self._part(5))
+    dry = property(lambda self: self._part(6))
+    rank = property(lambda self: len(self.equal))
+    rank_gap = property(lambda self: gap(self.kept, self.rejected))
+    rank_ambiguous = property(lambda self: ambiguous(self.kept, self.rejected, self.rank_tol))
+
+    def _part(self, number: int) -> np.ndarray:
+        return self.task.problem.stack.split(self.z)[number]
+
+    @property
+    def tangent(self) -> np.ndarray:
+        """(n, 2) along S and T."""
+        tangent = np.zeros((self.task.problem.n, 2))
+        for k in range(2):
+            forces = self._part(k)
+            tangent[: len(forces), k] = forces
+        return tangent if self.viscous is None else tangent + self.viscous
+
+    @property
+    def loaded(self) -> np.ndarray:
         """Contacts, and from n on rows of U, that carry force."""
-        _, _, _, j, _, u, _ = problem.stack.ends
+        _, _, _, j, _, u, _ = self.task.problem.stack.ends
         return self.z[j:u].nonzero()[0]
 
-    def joints(self, problem: ContactProblem) -> np.ndarray:
+    @property
+    def bilateral_rows(self) -> np.ndarray:
         """Rows of J found independent."""
-        begin = problem.stack.ends[2]
+        begin = self.task.problem.stack.ends[2]
         return self.equal[self.equal >= begin] - begin
 
-    def active(self, task: Task) -> np.ndarray:
+    @property
+    def active(self) -> np.ndarray:
         """(k, m) rows that hold with equality, first the independent equality rows."""
-        stack = task.problem.stack
+        stack = self.task.problem.stack
         _, _, _, j, _, u, _ = stack.ends
-        stuck = np.flatnonzero(np.abs(self.z[u:]) < task.bound)
-        return stack.rows[np.concatenate([self.equal, j + self.loaded(task.problem), u + stuck])]
+        stuck = np.flatnonzero(np.abs(self.z[u:]) < self.task.hi[u:])
+        return stack.rows[np.concatenate([self.equal, j + self.loaded, u + stuck])]
+
+    @property
+    def drag(self) -> np.ndarray:
+        """(m, m) viscous drag."""
+        m = self.task.problem.m
+        return np.zeros((m, m)) if self.damping is None else self.damping
 
 
 def project(
     task: Task,
-    *,
     solver: str = "ppm",
     options: lcp.Options | None = None,
     rank_tol: float = RANK_TOL,
@@ -106,7 +150,7 @@ def project(
         raise failure
     if miss <= options.certificate:
         return answer
-    better = pivot(answer.loaded(task.problem))
+    better = pivot(answer.loaded)
     return better._replace(pivots=answer.pivots + better.pivots)
 
 
@@ -118,45 +162,52 @@ def _project_pivoting(
     They are taken by the order of the paper's Algorithm 2: J, then S and T contact by contact; R
     after them.
     """
-    problem, M, x0, targets, bound, sticking = task
+    problem, sticking, M, v, f, h, b, lo, hi = task
     stack = problem.stack
-    s, t, r, j, _, u, _ = stack.ends
-    which = slice(None)  # rows that take part
-    pairs, out = t - s, 0  # contacts with two tangents; rows before J that take no part
-    if r > 0 and not sticking.all():
-        if sticking.any():
-            held = np.concatenate([np.tile(sticking, 2)[:t], sticking[problem.R_contact]])
-            which = np.concatenate([np.flatnonzero(held), np.arange(r, len(targets))])
-            pairs, out = np.count_nonzero(sticking) if t > s else 0, r - np.count_nonzero(held)
-        else:
-            which, pairs, out = slice(r, None), 0, r
-    values, b = stack.rows[which], -targets[which]
-    bounds = np.empty((2, len(b)))
-    lo, hi = bounds
-    lo.fill(0.0)
-    lo[: j - out] = -np.inf
-    hi.fill(np.inf)
-    if len(bound):
-        lo[u - out :], hi[u - out :] = -bound, bound
-    arrays = Arrays(values, _NO_BLOCKS, M, x0, b, lo, hi)
+    s, t, r, j, _, u, k = stack.ends
+    rows, which, out, pairs = stack.rows, None, 0, t - s  # contacts with two tangents
+    if sticking is not stack.everywhere and r > 0:
+        which = _taking_part(problem, sticking)
+        rows, b, lo, hi = rows[which], b[which], lo[which], hi[which]
+        out = k - len(b)
+        pairs = int(np.count_nonzero(sticking)) if pairs else 0
+    order = (pairs, r - out, j - out)
+    arrays = Arrays(rows, _NO_BLOCKS, M, v, b, lo, hi, f, h, order)
     try:
         answer = solve_arrays(
-            arrays, warm + (j - out), options, lambda: FactoredLCP(values, M, x0, b, lo, hi),
-            rank_tol, (pairs, r - out, j - out),
+            arrays, warm + (j - out) if len(warm) else warm, options,
+            lambda: FactoredLCP(rows, M, task.free, b, lo, hi), rank_tol, j - out + k - u,
         )  # fmt: skip
     except InfeasibleError as error:
-        error.certificate = _placed(error.certificate, which, len(targets))
+        if which is not None:
+            error.certificate = _placed(error.certificate, which, k)
         raise
-    _, _, _, _, pivots, _, _, kept, rejected, equalities = answer.scalars
-    equal = answer.loaded[: int(equalities)]
-    z = answer.z
-    if out:
+    z, (*_, pivots, _, _, kept, rejected, equalities) = answer.z, answer.scalars
+    equal = answer.first_loaded(int(equalities))
+    if which is not None:
         equal = which[equal] if isinstance(which, np.ndarray) else equal + out
-        z = _placed(z, which, len(targets))
-    found = Projection(answer.motion, z, equal, int(pivots), kept, rejected)
+        z = _placed(z, which, k)
+    found = Projection(task, answer.motion, z, equal, int(pivots), kept, rejected, rank_tol)
     if j > r and not (len(equal) >= j - r and equal[j - r - 1] >= r):  # not all of J were kept
-        check_targets(M, problem.J, targets[r:j], found.joints(problem), found.motion, x0)
+        _check_joints(found)
     return found
+
+
+def _check_joints(found: Projection) -> None:
+    """See `check_targets`."""
+    task = found.task
+    _, _, r, j, _, _, _ = task.problem.stack.ends
+    J, rows = task.problem.J, found.bilateral_rows
+    check_targets(task.M, J, -task.b[r:j], rows, found.motion, task.free)
+
+
+def _taking_part(problem: ContactProblem, sticking: np.ndarray) -> slice | np.ndarray:
+    """Which rows of the stack take part: not the friction rows of contacts that do not stick."""
+    _, t, r, _, _, _, k = problem.stack.ends
+    if not sticking.any():
+        return slice(r, None)
+    held = np.concatenate([sticking, sticking])[:t]
+    return np.flatnonzero(np.concatenate([held, sticking[problem.R_contact], np.ones(k - r, bool)]))
 
 
 def _placed(part: np.ndarray, which: slice | np.ndarray, count: int) -> np.ndarray:
@@ -186,9 +237,10 @@ def _project_dense(
     forces, motion, pivots, miss = _solve_dense(task, M, equal, solver, options)
     z = np.zeros(len(stack.rows))
     z[equal], z[j:] = forces[: len(equal)], forces[len(equal) :]
-    check_targets(M, p.J, task.targets[r:j], indices.J_rows, motion, task.x0)
     pivot = (indices.smallest_kept, indices.largest_rejected)
-    return Projection(motion, z, equal, pivots, *pivot), miss
+    found = Projection(task, motion, z, equal, pivots, *pivot, rank_tol)
+    _check_joints(found)
+    return found, miss
 
 
 def _independent_extra(
@@ -211,16 +263,14 @@ def _solve_dense(
         violation of a row by that motion.
     """
     stack = task.problem.stack
-    _, _, _, j, _, u, d = stack.ends
-    B, targets = stack.rows[j:], task.targets[j:]
+    _, _, _, j, _, u, k = stack.ends
+    B, targets, lo, hi = stack.rows[j:], -task.b[j:], task.lo[j:], task.hi[j:]
     reduction = Elimination(
-        InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), task.x0, stack.rows[equal],
-        task.targets[equal],
+        InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), task.free, stack.rows[equal],
+        -task.b[equal],
     )  # fmt: skip
     columns, left, e = reduction.rows(B, targets)
-    lo = np.concatenate([np.zeros(u - j), -task.bound])
-    hi = np.concatenate([np.full(u - j, np.inf), task.bound])
-    bounds = {"lo": lo, "hi": hi} if d > u else {}
+    bounds = {"lo": lo, "hi": hi} if k > u else {}
     answer = lcp.solve(left.T @ left, e, solver, options, **bounds)
     length, free = np.linalg.norm(columns, axis=0), np.linalg.norm(reduction.y0)
     z = np.where(np.abs(answer.z) * length > ROUNDING * free, answer.z, 0.0)  # or nothing presses

@@ -16,12 +16,11 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
-from holdfast.lcp.find_indices import ambiguous, gap
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.models._projection import Projection, Task, project
 from holdfast.models._reduction import RANK_TOL
 from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution, Level, late
+from holdfast.solution import ContactSolution
 
 
 def solve_velocity(
@@ -46,26 +45,31 @@ def solve_velocity(
         warm_start: rows of [N; U] expected to be loaded.
     """
     p = problem
-    M, drag, viscous = p.stack.blocks, None, None
-    if mu_v is not None and mu_v.any():
-        drag = drag_matrix(p, mu_v)
-        M = (p.inertia + p.step * drag)[None]
-        free = InertiaFactor(M).solve(p.impulse)  # unlike LU, the same in any units
-    else:
-        free = np.array(p.free_velocity)
-    task = Task(p, M, free, p.stack.targets, p.D_bound, sticking)
-    answer = project_for(
-        task, solver=solver, options=options, rank_tol=rank_tol, warm_start=warm_start
-    )
-    if drag is not None:
-        viscous = drag_forces(p, p.step * mu_v, answer.motion)
-    return solution_of(task, answer, "velocity", rank_tol, drag, viscous)
+    stack = p.stack
+    if mu_v is None or not mu_v.any():
+        task = Task(
+            p, sticking, stack.blocks, stack.v, stack.f, p.h or 0.0, stack.b, stack.lo, stack.hi
+        )
+        return ContactSolution.of(project_for(task, solver, options, rank_tol, warm_start))
+    drag = drag_matrix(p, mu_v)
+    M = (p.inertia + p.step * drag)[None]
+    free = InertiaFactor(M).solve(p.impulse)  # unlike LU, the same in any units
+    task = Task(p, sticking, M, free, free[:0], 0.0, stack.b, stack.lo, stack.hi)
+    answer = project_for(task, solver, options, rank_tol, warm_start)
+    viscous = drag_forces(p, p.step * mu_v, answer.motion)
+    return ContactSolution.of(answer._replace(damping=drag, viscous=viscous))
 
 
-def project_for(task: Task, **how: Any) -> Projection:
+def project_for(
+    task: Task,
+    solver: str,
+    options: lcp.Options | None,
+    rank_tol: float = RANK_TOL,
+    warm_start: Any = None,
+) -> Projection:
     """`project`, with errors that speak of contacts, and carry the contact problem."""
     try:
-        return project(task, **how)
+        return project(task, solver, options, rank_tol, warm_start)
     except InfeasibleError as error:
         _explain(task.problem, error)
     except SolveError as error:
@@ -116,41 +120,3 @@ def drag_forces(problem: ContactProblem, mu_v: np.ndarray, motion: np.ndarray) -
         if len(rows):
             forces[:, k] = -mu_v * (rows @ motion)
     return forces
-
-
-def solution_of(
-    task: Task,
-    answer: Projection,
-    level: Level,
-    rank_tol: float = RANK_TOL,
-    drag: np.ndarray | None = None,
-    viscous: np.ndarray | None = None,
-) -> ContactSolution:
-    """The projection's forces, put back in their places beside the viscous ones."""
-    problem = task.problem
-    S, T, R, J, N, U, D = problem.stack.split(answer.z)
-    if len(T):
-        tangent = answer.z[: 2 * problem.n].reshape(2, problem.n).T
-    else:
-        tangent = np.zeros((problem.n, 2))
-        tangent[: len(S), 0] = S
-    return ContactSolution(
-        problem=problem,
-        level=level,
-        motion=answer.motion,
-        normal=N,
-        tangent=tangent if viscous is None else tangent + viscous,
-        bilateral=J,
-        extra=R,
-        unilateral=U,
-        dry=D,
-        sticking=task.sticking,
-        pivots=answer.pivots,
-        loaded=answer.loaded(problem),
-        active=late(answer.active, task),
-        drag=late(np.zeros, (problem.m, problem.m)) if drag is None else drag,
-        bilateral_rows=late(answer.joints, problem),
-        rank=len(answer.equal),
-        rank_gap=gap(answer.kept, answer.rejected),
-        rank_ambiguous=ambiguous(answer.kept, answer.rejected, rank_tol),
-    )

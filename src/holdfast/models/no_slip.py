@@ -61,5 +61,5 @@ class NoSlip(ContactModel):
                 rank_tol=self.rank_tol, warm_start=warm_start,
             )  # fmt: skip
 
-        everything = np.ones(problem.n, dtype=bool)
-        return held(everything) if self.grip == "all" else grip_loaded(problem, held, everything)
+        everywhere = problem.stack.everywhere
+        return held(everywhere) if self.grip == "all" else grip_loaded(problem, held, everywhere)

@@ -15,7 +15,6 @@ from holdfast.models._velocity import (
     drag_forces,
     drag_matrix,
     project_for,
-    solution_of,
     solve_velocity,
 )
 from holdfast.models.base import ContactModel
@@ -84,16 +83,16 @@ class Viscous(ContactModel):
         drag = drag_matrix(p, mu_v)
         dry, bound = dry_forces(p)
         free = p.solve(p.f - drag @ p.v + p.D.T @ dry)
-        targets = np.zeros_like(p.stack.targets)
-        _, _, _, J, N, U, _ = p.stack.split(targets)
-        J[:], N[:], U[:] = -p.Jdot_v, -p.Ndot_v, -p.Udot_v
-        task = Task(p, p.stack.blocks, free, targets, bound, np.zeros(p.n, dtype=bool))
-        answer = project_for(
-            task, solver=self.solver, options=self.options, warm_start=warm_start
-        )
+        b, lo, hi = np.array([p.stack.b, p.stack.lo, p.stack.hi])
+        _, _, _, J, N, U, _ = p.stack.split(b)
+        J[:], N[:], U[:] = p.Jdot_v, p.Ndot_v, p.Udot_v
+        lo[len(lo) - len(bound) :], hi[len(hi) - len(bound) :] = -bound, bound
+        none = np.zeros(p.n, dtype=bool)
+        task = Task(p, none, p.stack.blocks, free, free[:0], 0.0, b, lo, hi)
+        answer = project_for(task, self.solver, self.options, warm_start=warm_start)
         viscous = drag_forces(p, mu_v, p.v)
-        solution = solution_of(task, answer, "acceleration", drag=drag, viscous=viscous)
-        return replace(solution, dry=solution.dry + dry)
+        answer = answer._replace(level="acceleration", damping=drag, viscous=viscous)
+        return replace(ContactSolution.of(answer), dry=answer.dry + dry)
 
 
 def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
