@@ -6,42 +6,20 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
 
 from holdfast import lcp
+from holdfast._stack import ORDER, Stack, stack_of
 from holdfast.errors import InputError
 from holdfast.lcp import _checks
 from holdfast.lcp.inertia import InertiaFactor
 
 _VERSION = 1  # of the file format of `save`
-
-
-class Stack(NamedTuple):
-    """What the kernels read: all rows of a problem, one below the other: S, T, R, J, N, U, D.
-
-    These arrays could be written to, as the kernels' type for arrays wants it. They never are.
-    """
-
-    blocks: np.ndarray  # (nb, s, s) inertia
-    v: np.ndarray  # (m,)
-    f: np.ndarray  # (m,)
-    rows: np.ndarray  # (k, m)
-    b: np.ndarray  # (k,) speeds are to be compared with -b: minus c_J, c_N and c_U, else zero
-    lo: np.ndarray  # (k,) bounds of the impulse of each row, if all contacts stick
-    hi: np.ndarray
-    everywhere: np.ndarray  # (n,) true: all contacts
-    ends: tuple[int, ...]  # where S, T, R, J, N, U and D end
-
-    def split(self, each: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The entries of S, T, R, J, N, U and D, out of one per row."""
-        s, t, r, j, n, u, d = self.ends
-        return each[:s], each[s:t], each[t:r], each[r:j], each[j:n], each[n:u], each[u:d]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -125,16 +103,9 @@ class ContactProblem:
         set_("M", M)
         set_("v", _vector("v", self.v, m, ("M", M)))
         set_("f", _vector("f", self.f, m, ("M", M)))
-        given = {name: _matrix(name, getattr(self, name), m, M) for name in "NSTJRUD"}
-        n = given["N"].shape[0]
-        rows = np.concatenate([given[name] for name in _STACKED])
-        b, lo, hi = np.zeros((3, len(rows)))
-        ends = tuple(accumulate(len(given[name]) for name in _STACKED))
-        everywhere = _frozen(np.ones(n, dtype=bool))
-        stack = Stack(blocks, self.v[:], self.f[:], rows, b, lo, hi, everywhere, ends)
-        set_("stack", stack)
-        for name, part in zip(_STACKED, stack.split(rows), strict=True):
-            set_(name, part)
+        for name in "NSTJRUD":  # not copied yet
+            set_(name, _matrix(name, getattr(self, name), m, M))
+        n = self.N.shape[0]
         for name in ("S", "T"):
             rows = getattr(self, name)
             if rows.shape[0] not in (0, n):
@@ -155,11 +126,6 @@ class ContactProblem:
         for name, of in sizes.items():
             array = getattr(self, of)
             set_(name, _vector(name, getattr(self, name), len(array), (of, array)))
-        _, _, r, j, _, u, _ = stack.ends
-        b[r:u] -= np.concatenate([self.c_J, self.c_N, self.c_U])
-        bound: np.ndarray = self.D_bound
-        lo[:j], lo[u:] = -np.inf, -bound
-        hi[:u], hi[u:] = np.inf, bound
         self._check_bounds(n)
         self._check_labels(n)
         self._check_step()
@@ -168,6 +134,10 @@ class ContactProblem:
             if value is not None:
                 _checks.check_finite(name, value)
         _checks.check_symmetric("M", M)
+        stack = stack_of(self, blocks)
+        set_("stack", stack)
+        for name, rows in zip(ORDER, stack.split(stack.arrays.values), strict=True):
+            set_(name, rows)
         if not self.factor.definite:
             raise _checks.not_positive_definite("M", blocks)
         for field in fields(self):
@@ -275,13 +245,17 @@ class ContactProblem:
     @cached_property
     def factor(self) -> InertiaFactor:
         """Cholesky factor of M."""
-        return InertiaFactor(self.stack.blocks)
+        return InertiaFactor(self.stack.arrays.M)
+
+    @cached_property
+    def whitened_rows(self) -> np.ndarray:
+        """All rows of the stack in coordinates in which the inertia is the identity."""
+        return self.factor.whiten(self.stack.arrays.values)
 
     @cached_property
     def whitened(self) -> dict[str, np.ndarray]:
-        """N, S, T, J, R, U and D in coordinates in which the inertia is the identity."""
-        rows = _frozen(self.factor.whiten(self.stack.rows))
-        return dict(zip(_STACKED, self.stack.split(rows), strict=True))
+        """The same as N, S, T, J, R, U and D."""
+        return dict(zip(ORDER, self.stack.split(_frozen(self.whitened_rows[:])), strict=True))
 
     @cached_property
     def lengths(self) -> dict[str, np.ndarray]:
@@ -338,7 +312,6 @@ class ContactProblem:
         return f"ContactProblem(m={self.m}, n={self.n}, j={self.j}, h={self.h})"
 
 
-_STACKED = "STRJNUD"
 _NUMERIC = (
     "M", "v", "f", "N", "S", "T", "J", "R", "U", "D", "D_bound", "c_N", "c_U", "c_J", "Jdot_v",
     "Ndot_v", "Udot_v", "mu", "mu_v",

@@ -23,27 +23,16 @@ HUGE, TINY = 1e150, 1e-150  # sizes whose squares are still numbers
 def start(
     M: np.ndarray,
     v: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    warm: np.ndarray,
     counters: np.ndarray,
     L_out: np.ndarray,
     first_out: np.ndarray,
     weight_out: np.ndarray,
     y0_out: np.ndarray,
     y_out: np.ndarray,
-    rows_out: np.ndarray,
     chosen_out: np.ndarray,
-    small: bool,
     symmetry: float,
-    pairs: int,
-    ahead: int,
-    behind: int,
 ) -> int:
-    """Factor M and list the first candidates: all rows, or those with bounds or a warm start.
-
-    They are listed as `row_at` says.
-    """
+    """Factor M; there are no candidates yet."""
     n, m = chosen_out.shape[0], v.shape[0]
     for c in range(COUNTERS):
         counters[c] = 0
@@ -65,14 +54,35 @@ def start(
     size = norm(y0_out)
     if not size < HUGE or (size < TINY and largest_entry(v) > 0.0):
         return NOT_FINITE  # or not to be squared: the caller looks which
+    for i in range(n):
+        chosen_out[i] = 0.0
+    return SOLVED
 
-    count = 0
+
+@kernel
+def list_first(
+    lo: np.ndarray,
+    hi: np.ndarray,
+    warm: np.ndarray,
+    counters: np.ndarray,
+    rows_out: np.ndarray,
+    chosen_out: np.ndarray,
+    small: bool,
+    equalities: bool,
+) -> None:
+    """List the first candidates: all rows, or those with bounds or a warm start.
+
+    Args:
+        equalities: whether equality rows are among them, not dealt with before.
+    """
+    n, count = chosen_out.shape[0], counters[CANDIDATES]
     everything = small and warm.shape[0] == 0
-    for q in range(n):
-        i = row_at(q, pairs, ahead, behind)
+    for i in range(n):
         pinned = lo.shape[0] > 0 and (lo[i] != 0.0 or hi[i] != np.inf)
-        chosen_out[i] = 1.0 if everything or pinned else 0.0
+        if pinned and not equalities and lo[i] == -np.inf and hi[i] == np.inf:
+            continue
         if everything or pinned:
+            chosen_out[i] = 1.0
             rows_out[count] = i
             count += 1
     for t in range(warm.shape[0]):
@@ -84,7 +94,6 @@ def start(
     if not small and warm.shape[0] == 0:
         counters[STRIDE] = first_stride(n)
     counters[CANDIDATES] = count
-    return SOLVED
 
 
 @kernel
@@ -133,14 +142,11 @@ def prepare(
     cand: Candidates,
     counters: np.ndarray,
     shortest: float,
-    choosing: bool,
 ) -> int:
     """Initialise the variables of the candidates that are whitened but not ready yet.
 
     Args:
         shortest: rows without an offset up to this length are rounding, and get no force.
-        choosing: whether equality rows are cut down to an independent set. Then the same goes
-            for equality rows with an offset: not to hold is for the caller to notice.
 
     Returns:
         SOLVED, NOT_FINITE, BAD_BOUNDS, or INFEASIBLE for a row of zeros that cannot hold; then
@@ -156,11 +162,7 @@ def prepare(
             return NOT_FINITE
         if not (low <= high and low < np.inf and high > -np.inf):
             return BAD_BOUNDS
-        if choosing and d <= shortest and low == -np.inf and high == np.inf:
-            low, high = 0.0, 0.0
-            d = d if d > 0.0 else 1.0
-            cand.d[r] = d
-        elif d == 0.0:  # w = b whatever the motion: z sits on the bound that b asks for
+        if d == 0.0:  # w = b whatever the motion: z sits on the bound that b asks for
             d = 1.0
             cand.d[r] = 1.0
             bound = high if beta < 0.0 else low

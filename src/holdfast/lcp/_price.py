@@ -136,6 +136,8 @@ def look(
     values: np.ndarray,
     offsets: np.ndarray,
     b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
     L: np.ndarray,
     first: np.ndarray,
     x: np.ndarray,
@@ -169,6 +171,8 @@ def look(
         largest = 0.0
     for i in range(n if count < n else 0):
         if w_out[i] < 0.0 and chosen[i] == 0.0:
+            if lo.shape[0] > 0 and (lo[i] != 0.0 or hi[i] != np.inf):
+                continue  # an equality row that was left out
             d = whitened_norm(values, offsets, i, L, first, a_work)
             if d <= shortest and (b.shape[0] == 0 or b[i] == 0.0):
                 continue

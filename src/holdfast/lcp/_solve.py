@@ -28,6 +28,7 @@ from holdfast.lcp._candidates import (
     first_guess,
     gather,
     largest_entry,
+    list_first,
     make_room,
     prepare,
     start,
@@ -35,17 +36,15 @@ from holdfast.lcp._candidates import (
 from holdfast.lcp._certify import finish
 from holdfast.lcp._envelope import cholesky, multiply_upper, solve_lower, solve_upper
 from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._loading import install, settle, stiff, take_equalities
 from holdfast.lcp._pivoting import (
     FREE,
     INFEASIBLE,
     PAUSED,
     SOLVED,
     Candidates,
-    install,
     norm,
     pivot,
-    settle,
-    stiff,
 )
 from holdfast.lcp._price import FAIRLY_SURE, longest_row, look, price
 from holdfast.lcp._rows import whiten
@@ -133,8 +132,8 @@ def report(
                 primal = max(primal, -w)
             if z > cand.lo[r]:
                 primal = max(primal, w)
-    for l in range(counters[LOADED]):
-        out[2 * n + m + l] = cand.rows[which[l]]
+    for l in range(which.shape[0]):
+        out[2 * n + m + l] = cand.rows[which[l]] if l < counters[LOADED] else -1
     size = numbers[SCALE] if numbers[SCALE] > 0.0 else 1.0
     scalars[0], scalars[1] = primal / size + 0.0, dual / size + 0.0  # no -0.0
     scalars[2], scalars[3] = numbers[GAP] / size, numbers[STATIONARITY]
@@ -239,8 +238,8 @@ def advance(
         work, as_integers: of `work_size`, the same memory twice; keeps the state between calls.
         fresh: whether this is the first call.
         max_pivots: negative for the default, DEFAULT_PIVOTS per row and coordinate.
-        equality_rank: see `install`.
-        pairs, ahead, behind: the order in which equality rows are taken; see `row_at`.
+        equality_rank: if positive, of Find-Indices for the equality rows; see `take_equalities`.
+        pairs, ahead, behind: the order in which they are taken; see `row_at`.
     """
     n, m = values.shape[0], v.shape[0]
     K = offsets.shape[1] if offsets.shape[0] > 0 else 0
@@ -257,10 +256,7 @@ def advance(
     attempts, settled, settled_at = 0, 0, np.int64(0)
     unsettled = False
     if fresh:
-        status = start(
-            M, v, lo, hi, warm, counters, st.L, st.first, st.weight, st.y0, st.y, cand.rows,
-            chosen, sh.small, symmetry, pairs, ahead, behind,
-        )  # fmt: skip
+        status = start(M, v, counters, st.L, st.first, st.weight, st.y0, st.y, chosen, symmetry)
         for k in range(NUMBERS):
             numbers[k] = 0.0
         numbers[KEPT] = np.inf
@@ -274,6 +270,13 @@ def advance(
                 status = NOT_FINITE
             if longest < TINY and largest_entry(values.reshape(values.size)) > 0.0:
                 status = NOT_FINITE
+        if status == SOLVED and equality_rank > 0.0:
+            status, numbers[KEPT], numbers[REJECTED] = take_equalities(
+                values, offsets, b, lo, hi, st.L, st.first, cand, st.loaded, counters, chosen,
+                st.a, st.g, numbers[SHORTEST], max(rank, equality_rank), pairs, ahead, behind,
+            )  # fmt: skip
+        if status == SOLVED:
+            list_first(lo, hi, warm, counters, cand.rows, chosen, sh.small, not equality_rank > 0.0)
     while status == SOLVED:
         if counters[READY] < counters[CANDIDATES]:
             whiten(
@@ -281,16 +284,14 @@ def advance(
                 counters[CANDIDATES], cand.A, cand.offset, cand.d,
             )  # fmt: skip
             counters[WHITE] = counters[CANDIDATES]
-            status = prepare(b, lo, hi, cand, counters, numbers[SHORTEST], equality_rank > 0.0)
+            status = prepare(b, lo, hi, cand, counters, numbers[SHORTEST])
             if status != SOLVED:
                 break
         if counters[STAGE] == INSTALL:
             counters[STAGE] = RUNNING
             wanted = first_guess(cand, st.wanted, counters, warm.shape[0] > 0)
             if wanted >= 0:
-                numbers[KEPT], numbers[REJECTED] = install(
-                    cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank, equality_rank
-                )
+                install(cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank)
                 unsettled = True
         if unsettled:
             settle(cand, st.loaded, counters, st.y0, st.y, st.a, st.g)
@@ -320,7 +321,7 @@ def advance(
             return SURVEY
         before = counters[CANDIDATES]
         numbers[PRIMAL] = look(
-            values, offsets, b, st.L, st.first, x, st.a, cand, counters, chosen, w,
+            values, offsets, b, lo, hi, st.L, st.first, x, st.a, cand, counters, chosen, w,
             feasibility * numbers[SCALE], numbers[SHORTEST],
         )  # fmt: skip
         if np.isnan(numbers[PRIMAL]):

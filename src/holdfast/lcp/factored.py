@@ -39,6 +39,7 @@ Order: TypeAlias = tuple[int, int, int]
 
 _NONE = np.empty(0)
 _IDENTITY = np.empty((0, 0, 0))
+NO_BLOCKS = np.empty((0, 0), dtype=np.int64)  # offsets of dense rows
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _PAUSED, _SURVEY = _solve.PAUSED, _solve.SURVEY
 _LOST = (Status.PIVOT_LIMIT, Status.UNCERTIFIED)
@@ -49,7 +50,7 @@ rounding decides which of them are loaded. The certificate stays what it is."""
 
 _kernel = _solve.run
 _survey = _solve.survey
-_work_size: Callable[..., int] = lru_cache(_solve.work_size)
+_work_size = lru_cache(maxsize=128)(_solve.work_size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,11 @@ class Arrays(NamedTuple):
     f: np.ndarray = _NONE  # if given, the free motion is v + h M^-1 f
     h: float = 0.0
     order: Order = (0, 0, 0)  # in which equality rows are taken; see `_candidates.row_at`
+
+    def problem(self) -> FactoredLCP:
+        """The same for people."""
+        v = self.v + self.h * InertiaFactor(self.M).solve(self.f) if len(self.f) else self.v
+        return FactoredLCP(self.values, self.M, v, self.b, self.lo, self.hi)
 
     @property
     def finite(self) -> bool:
@@ -137,7 +143,7 @@ def solve_arrays(
     arrays: Arrays,
     warm: np.ndarray,
     options: Options,
-    problem: Callable[[], FactoredLCP],
+    problem: Callable[[], FactoredLCP] | None,
     equality_rank: float = 0.0,
     pinned: int = -1,
 ) -> LCPResult:
@@ -147,16 +153,17 @@ def solve_arrays(
         arrays: see `Arrays`.
         warm: rows expected to be loaded.
         options: tolerances.
-        problem: makes the problem that an error carries.
+        problem: makes the problem that an error carries; None for these arrays.
         equality_rank: if positive, equality rows are cut down to an independent set first
             (Algorithm 2), with this as the rank tolerance; the others get no force and are
             not looked at again.
-        pinned: how many rows have bounds other than those of a contact; negative if not known.
+        pinned: how many rows have bounds other than those of a contact, equality rows that are
+            cut down not counted; negative if not known.
     """
     if pinned < 0:
         pinned = _count_pinned(arrays.lo, arrays.hi)
-    n, m = arrays.values.shape[0], arrays.v.shape[0]
     status, out = _run(arrays, warm, options, equality_rank, pinned)
+    n, m = arrays.values.shape[0], arrays.v.shape[0]
     if status == 0:
         return LCPResult(out, n, m)
     if status == _solve.NOT_FINITE and arrays.finite:
@@ -169,7 +176,7 @@ def solve_arrays(
             again, better = _run(arrays, warm, coarser, equality_rank, pinned)
             if again == 0:
                 return LCPResult(better, n, m, fallback=f"rank={rank:g}")
-    _fail(status, problem(), arrays, out, options)
+    _fail(status, arrays.problem() if problem is None else problem(), arrays, out, options)
 
 
 def _run(

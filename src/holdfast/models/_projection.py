@@ -17,70 +17,53 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, InputError, SolveError
-from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
+from holdfast.lcp.factored import Arrays, solve_arrays
 from holdfast.lcp.find_indices import ambiguous, check_rank_tol, gap
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import checked
+from holdfast.lcp.result import after, among, first_loaded, loads, scalars
 from holdfast.models._reduction import RANK_TOL, ROUNDING, Elimination, check_targets
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution, Level
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
-_NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
-
-
-class Task(NamedTuple):
-    """What is projected on what. Arrays as `holdfast.lcp.factored.Arrays` has them."""
-
-    problem: ContactProblem  # whose rows these are
-    sticking: np.ndarray  # (n,) contacts whose tangents, and rows of R, are equality rows
-    M: np.ndarray  # (nb, s, s) the metric
-    v: np.ndarray  # (m,) the free motion is v + h M^-1 f
-    f: np.ndarray  # (m,) or empty
-    h: float
-    b: np.ndarray  # (k,) minus the targets of all rows, in the order of the problem's stack
-    lo: np.ndarray  # (k,) bounds of their forces
-    hi: np.ndarray
-
-    @property
-    def free(self) -> np.ndarray:
-        """(m,) the free motion."""
-        return self.problem.free_velocity if len(self.f) else self.v
 
 
 class Projection(NamedTuple):
-    """The answer to a task, with what a `ContactSolution` wants to know about it."""
+    """The answer, with what a `ContactSolution` wants to know about it."""
 
-    task: Task
-    motion: np.ndarray
-    z: np.ndarray  # (k,) forces in the order of the stack, zero where a row takes no part
-    equal: np.ndarray  # the equality rows found independent: those of J, then the others
-    pivots: int
-    kept: float  # smallest pivot of Find-Indices kept, and largest rejected
-    rejected: float
+    problem: ContactProblem
+    sticking: np.ndarray
+    arrays: Arrays
+    answer: lcp.LCPResult  # for all rows of the stack; those that take no part have no force
     rank_tol: float
     level: Level = "velocity"
     damping: np.ndarray | None = None  # (m, m) viscous drag
     viscous: np.ndarray | None = None  # (n, 2) its forces
 
-    problem = property(lambda self: self.task.problem)
-    sticking = property(lambda self: self.task.sticking)
+    motion = property(lambda self: self.answer.motion)
+    pivots = property(lambda self: self.answer.pivots)
     extra = property(lambda self: self._part(2))
     bilateral = property(lambda self: self._part(3))
     normal = property(lambda self: self._part(4))
     unilateral = property(lambda self: self._part(5))
     dry = property(lambda self: self._part(6))
-    rank = property(lambda self: len(self.equal))
-    rank_gap = property(lambda self: gap(self.kept, self.rejected))
-    rank_ambiguous = property(lambda self: ambiguous(self.kept, self.rejected, self.rank_tol))
+    rank = property(lambda self: int(scalars(self.answer)[9]))
+    rank_gap = property(lambda self: gap(*self.answer.equality_pivots))
+
+    @property
+    def rank_ambiguous(self) -> bool:
+        """Whether the motion may depend on the rank tolerance."""
+        kept, rejected = self.answer.equality_pivots
+        return ambiguous(kept, rejected, self.rank_tol)
 
     def _part(self, number: int) -> np.ndarray:
-        return self.task.problem.stack.split(self.z)[number]
+        return self.problem.stack.split(self.answer.z)[number]
 
     @property
     def tangent(self) -> np.ndarray:
         """(n, 2) along S and T."""
-        tangent = np.zeros((self.task.problem.n, 2))
+        tangent = np.zeros((self.problem.n, 2))
         for k in range(2):
             forces = self._part(k)
             tangent[: len(forces), k] = forces
@@ -89,32 +72,38 @@ class Projection(NamedTuple):
     @property
     def loaded(self) -> np.ndarray:
         """Contacts, and from n on rows of U, that carry force."""
-        _, _, _, j, _, u, _ = self.task.problem.stack.ends
-        return self.z[j:u].nonzero()[0]
+        _, _, _, j, _, u, _ = self.problem.stack.ends
+        return self.answer.z[j:u].nonzero()[0]
+
+    @property
+    def equal(self) -> np.ndarray:
+        """The equality rows found independent: those of J, then the others."""
+        return first_loaded(self.answer, self.rank)
 
     @property
     def bilateral_rows(self) -> np.ndarray:
         """Rows of J found independent."""
-        begin = self.task.problem.stack.ends[2]
-        return self.equal[self.equal >= begin] - begin
+        begin, equal = self.problem.stack.ends[2], self.equal
+        return equal[equal >= begin] - begin
 
     @property
     def active(self) -> np.ndarray:
         """(k, m) rows that hold with equality, first the independent equality rows."""
-        stack = self.task.problem.stack
-        _, _, _, j, _, u, _ = stack.ends
-        stuck = np.flatnonzero(np.abs(self.z[u:]) < self.task.hi[u:])
-        return stack.rows[np.concatenate([self.equal, j + self.loaded, u + stuck])]
+        _, _, _, j, _, u, _ = self.problem.stack.ends
+        stuck = np.flatnonzero(np.abs(self.dry) < self.arrays.hi[u:])
+        return self.arrays.values[np.concatenate([self.equal, j + self.loaded, u + stuck])]
 
     @property
     def drag(self) -> np.ndarray:
         """(m, m) viscous drag."""
-        m = self.task.problem.m
+        m = self.problem.m
         return np.zeros((m, m)) if self.damping is None else self.damping
 
 
 def project(
-    task: Task,
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    arrays: Arrays,
     solver: str = "ppm",
     options: lcp.Options | None = None,
     rank_tol: float = RANK_TOL,
@@ -125,19 +114,28 @@ def project(
     "qp" and "lemke" solve an LCP whose matrix is certified, not its rows. Where those miss the
     certificate (the matrix squares their condition), pivoting goes on from the loaded set.
 
+    Args:
+        problem: whose rows these are.
+        sticking: (n,) contacts whose tangents, and rows of R, are equality rows.
+        arrays: metric, free motion, targets and bounds for all rows of the problem's stack.
+        solver: "ppm", "qp" or "lemke".
+        options: tolerances of the solver.
+        rank_tol: of Find-Indices.
+        warm_start: an earlier solution, or contacts (and rows of U) expected to be loaded.
+
     Raises:
         InfeasibleError: with one weight per row in `certificate`, in the order of the stack.
     """
     check_rank_tol(rank_tol)
     options = checked(options)
-    warm = warm_rows(warm_start, task.problem)
+    warm = _NO_ROWS if warm_start is None else warm_rows(warm_start, problem)
     if solver == "ppm":
-        return _project_pivoting(task, options, rank_tol, warm)
+        return _pivot(problem, sticking, arrays, options, rank_tol, warm)
     if solver not in ("lemke", "qp"):
         raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
-    pivot = partial(_project_pivoting, task, options, rank_tol)
+    pivot = partial(_pivot, problem, sticking, arrays, options, rank_tol)
     try:
-        answer, miss = _project_dense(task, solver, options, rank_tol)
+        found, miss = _project_dense(problem, sticking, arrays, solver, options, rank_tol)
     except InfeasibleError:  # it knows nothing of the equality rows; pivoting has the whole proof
         return pivot(warm)
     except SolveError as failure:  # a ray, or endless pivots: perhaps since there is no answer
@@ -149,96 +147,110 @@ def project(
             pass
         raise failure
     if miss <= options.certificate:
-        return answer
-    better = pivot(answer.loaded)
-    return better._replace(pivots=answer.pivots + better.pivots)
+        return found
+    better = pivot(found.loaded)
+    return better._replace(answer=after(better.answer, found.pivots))
 
 
-def _project_pivoting(
-    task: Task, options: lcp.Options, rank_tol: float, warm: np.ndarray
+def _pivot(
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    arrays: Arrays,
+    options: lcp.Options,
+    rank_tol: float,
+    warm: np.ndarray,
 ) -> Projection:
     """The same in one go: the solver cuts the equality rows down as it loads them.
 
     They are taken by the order of the paper's Algorithm 2: J, then S and T contact by contact; R
     after them.
     """
-    problem, sticking, M, v, f, h, b, lo, hi = task
     stack = problem.stack
-    s, t, r, j, _, u, k = stack.ends
-    rows, which, out, pairs = stack.rows, None, 0, t - s  # contacts with two tangents
-    if sticking is not stack.everywhere and r > 0:
-        which = _taking_part(problem, sticking)
-        rows, b, lo, hi = rows[which], b[which], lo[which], hi[which]
-        out = k - len(b)
-        pairs = int(np.count_nonzero(sticking)) if pairs else 0
-    order = (pairs, r - out, j - out)
-    arrays = Arrays(rows, _NO_BLOCKS, M, v, b, lo, hi, f, h, order)
+    _, _, r, j, _, u, k = stack.ends
+    part, which, out = arrays, None, 0
+    if r > 0 and sticking is not stack.everywhere and not sticking.all():
+        which, part = _taking_part(problem, sticking, arrays)
+        out = k - len(part.b)  # rows that take no part
+    if len(warm):
+        warm = warm + (j - out)
     try:
-        answer = solve_arrays(
-            arrays, warm + (j - out) if len(warm) else warm, options,
-            lambda: FactoredLCP(rows, M, task.free, b, lo, hi), rank_tol, j - out + k - u,
-        )  # fmt: skip
+        answer = solve_arrays(part, warm, options, None, rank_tol, k - u)
     except InfeasibleError as error:
         if which is not None:
-            error.certificate = _placed(error.certificate, which, k)
+            certificate, error.certificate = error.certificate, np.zeros(k)
+            error.certificate[which] = certificate
         raise
-    z, (*_, pivots, _, _, kept, rejected, equalities) = answer.z, answer.scalars
-    equal = answer.first_loaded(int(equalities))
-    if which is not None:
-        equal = which[equal] if isinstance(which, np.ndarray) else equal + out
-        z = _placed(z, which, k)
-    found = Projection(task, answer.motion, z, equal, int(pivots), kept, rejected, rank_tol)
-    if j > r and not (len(equal) >= j - r and equal[j - r - 1] >= r):  # not all of J were kept
+    found = Projection(
+        problem, sticking, arrays, answer if which is None else among(answer, which, k), rank_tol
+    )
+    if j > r and not loads(answer, j - r - 1, r - out, j - out):  # not all of J were kept
         _check_joints(found)
     return found
 
 
+def _taking_part(
+    problem: ContactProblem, sticking: np.ndarray, arrays: Arrays
+) -> tuple[slice | np.ndarray, Arrays]:
+    """Rows that take part: not the friction rows of contacts that do not stick."""
+    _, t, r, j, _, _, k = problem.stack.ends
+    if sticking.any():
+        tangents, others = np.concatenate([sticking, sticking])[:t], np.ones(k - r, dtype=bool)
+        held = np.concatenate([tangents, sticking[problem.R_contact], others])
+        which = np.flatnonzero(held)
+    else:
+        which = slice(r, k)
+    b = arrays.b[which]
+    out, pairs = k - len(b), int(np.count_nonzero(sticking)) if arrays.order[0] else 0
+    return which, arrays._replace(
+        values=arrays.values[which], b=b, lo=arrays.lo[which], hi=arrays.hi[which],
+        order=(pairs, r - out, j - out),
+    )  # fmt: skip
+
+
 def _check_joints(found: Projection) -> None:
     """See `check_targets`."""
-    task = found.task
-    _, _, r, j, _, _, _ = task.problem.stack.ends
-    J, rows = task.problem.J, found.bilateral_rows
-    check_targets(task.M, J, -task.b[r:j], rows, found.motion, task.free)
+    p, arrays = found.problem, found.arrays
+    _, _, _, target, *_ = p.stack.split(-arrays.b)
+    check_targets(arrays.M, p.J, target, found.bilateral_rows, found.motion, free_motion(arrays))
 
 
-def _taking_part(problem: ContactProblem, sticking: np.ndarray) -> slice | np.ndarray:
-    """Which rows of the stack take part: not the friction rows of contacts that do not stick."""
-    _, t, r, _, _, _, k = problem.stack.ends
-    if not sticking.any():
-        return slice(r, None)
-    held = np.concatenate([sticking, sticking])[:t]
-    return np.flatnonzero(np.concatenate([held, sticking[problem.R_contact], np.ones(k - r, bool)]))
-
-
-def _placed(part: np.ndarray, which: slice | np.ndarray, count: int) -> np.ndarray:
-    """Entries of some rows in their places among all, zeros elsewhere."""
-    whole = np.zeros(count)
-    whole[which] = part
-    return whole
+def free_motion(arrays: Arrays) -> np.ndarray:
+    """``v + h M^-1 f``."""
+    if not len(arrays.f):
+        return arrays.v
+    return InertiaFactor(arrays.M).drift(arrays.v, arrays.f, arrays.h)
 
 
 def _project_dense(
-    task: Task, solver: str, options: lcp.Options, rank_tol: float
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    arrays: Arrays,
+    solver: str,
+    options: lcp.Options,
+    rank_tol: float,
 ) -> tuple[Projection, float]:
     """The same with the equality rows cut down and eliminated first; how far the rows miss."""
-    p, held = task.problem, task.sticking
-    stack, M = p.stack, task.M[0] if len(task.M) == 1 else p.inertia
-    s, t, r, j, _, _, _ = stack.ends
+    p, held, rows = problem, sticking, arrays.values
+    M = arrays.M[0] if len(arrays.M) == 1 else p.inertia
+    s, t, r, j, _, _, k = p.stack.ends
     numbers = [np.arange(r, j)]
     for begin, end, mask in ((0, s, held), (s, t, held), (t, r, held[p.R_contact])):
         numbers.append(begin + np.flatnonzero(mask) if end > begin else _NO_ROWS)
-    J, S, T, R = (stack.rows[which] for which in numbers)
+    J, S, T, R = (rows[which] for which in numbers)
     indices = lcp.find_indices(M, J, S, T, rank_tol=rank_tol)
     equal = np.concatenate([
         which[kept] for which, kept in zip(numbers, indices, strict=False)
     ])  # fmt: skip
-    extra = numbers[3][_independent_extra(M, stack.rows[equal], R, rank_tol)]
+    extra = numbers[3][_independent_extra(M, rows[equal], R, rank_tol)]
     equal = np.concatenate([equal, extra])
-    forces, motion, pivots, miss = _solve_dense(task, M, equal, solver, options)
-    z = np.zeros(len(stack.rows))
+    forces, motion, pivots, miss = _solve_dense(p, arrays, M, equal, solver, options)
+    z = np.zeros(k)
     z[equal], z[j:] = forces[: len(equal)], forces[len(equal) :]
-    pivot = (indices.smallest_kept, indices.largest_rejected)
-    found = Projection(task, motion, z, equal, pivots, *pivot, rank_tol)
+    numbers = (pivots, len(equal), 1, indices.smallest_kept, indices.largest_rejected, len(equal))
+    answer = lcp.LCPResult(
+        np.concatenate([z, np.zeros(k), motion, equal, np.zeros(4), numbers]), k, p.m
+    )
+    found = Projection(p, sticking, arrays, answer, rank_tol)
     _check_joints(found)
     return found, miss
 
@@ -254,7 +266,12 @@ def _independent_extra(
 
 
 def _solve_dense(
-    task: Task, M: np.ndarray, equal: np.ndarray, solver: str, options: lcp.Options
+    problem: ContactProblem,
+    arrays: Arrays,
+    M: np.ndarray,
+    equal: np.ndarray,
+    solver: str,
+    options: lcp.Options,
 ) -> tuple[np.ndarray, np.ndarray, int, float]:
     """The LCP of the other rows alone, as the paper has it, solved dense.
 
@@ -262,12 +279,12 @@ def _solve_dense(
         Forces of the equality rows and of the others, motion, pivots, and the largest relative
         violation of a row by that motion.
     """
-    stack = task.problem.stack
-    _, _, _, j, _, u, k = stack.ends
-    B, targets, lo, hi = stack.rows[j:], -task.b[j:], task.lo[j:], task.hi[j:]
+    _, _, _, j, _, u, k = problem.stack.ends
+    rows, lo, hi = arrays.values, arrays.lo[j:], arrays.hi[j:]
+    B, targets = rows[j:], -arrays.b[j:]
     reduction = Elimination(
-        InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), task.free, stack.rows[equal],
-        -task.b[equal],
+        InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), free_motion(arrays), rows[equal],
+        -arrays.b[equal],
     )  # fmt: skip
     columns, left, e = reduction.rows(B, targets)
     bounds = {"lo": lo, "hi": hi} if k > u else {}
@@ -287,8 +304,6 @@ def _solve_dense(
 
 def warm_rows(warm_start: Any, problem: ContactProblem) -> np.ndarray:
     """Row numbers of a warm start, those of contacts and, from n on, of rows of U."""
-    if warm_start is None:
-        return _NO_ROWS
     given = warm_start.loaded if isinstance(warm_start, ContactSolution) else warm_start
     try:
         rows = np.asarray(given)

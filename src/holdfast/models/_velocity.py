@@ -16,8 +16,9 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, SolveError
+from holdfast.lcp.factored import Arrays
 from holdfast.lcp.inertia import InertiaFactor
-from holdfast.models._projection import Projection, Task, project
+from holdfast.models._projection import Projection, project
 from holdfast.models._reduction import RANK_TOL
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
@@ -44,36 +45,32 @@ def solve_velocity(
         rank_tol: of Find-Indices.
         warm_start: rows of [N; U] expected to be loaded.
     """
-    p = problem
-    stack = p.stack
     if mu_v is None or not mu_v.any():
-        task = Task(
-            p, sticking, stack.blocks, stack.v, stack.f, p.h or 0.0, stack.b, stack.lo, stack.hi
+        return ContactSolution.of(
+            project_for(
+                problem, sticking, problem.stack.arrays, solver, options, rank_tol, warm_start
+            )
         )
-        return ContactSolution.of(project_for(task, solver, options, rank_tol, warm_start))
+    p, step = problem, problem.step
     drag = drag_matrix(p, mu_v)
-    M = (p.inertia + p.step * drag)[None]
+    M = (p.inertia + step * drag)[None]
     free = InertiaFactor(M).solve(p.impulse)  # unlike LU, the same in any units
-    task = Task(p, sticking, M, free, free[:0], 0.0, stack.b, stack.lo, stack.hi)
-    answer = project_for(task, solver, options, rank_tol, warm_start)
-    viscous = drag_forces(p, p.step * mu_v, answer.motion)
-    return ContactSolution.of(answer._replace(damping=drag, viscous=viscous))
+    arrays = p.stack.arrays._replace(M=M, v=free, f=free[:0])
+    found = project_for(p, sticking, arrays, solver, options, rank_tol, warm_start)
+    viscous = drag_forces(p, step * mu_v, found.motion)
+    return ContactSolution.of(found._replace(damping=drag, viscous=viscous))
 
 
 def project_for(
-    task: Task,
-    solver: str,
-    options: lcp.Options | None,
-    rank_tol: float = RANK_TOL,
-    warm_start: Any = None,
+    problem: ContactProblem, sticking: np.ndarray, arrays: Arrays, *how: Any
 ) -> Projection:
     """`project`, with errors that speak of contacts, and carry the contact problem."""
     try:
-        return project(task, solver, options, rank_tol, warm_start)
+        return project(problem, sticking, arrays, *how)
     except InfeasibleError as error:
-        _explain(task.problem, error)
+        _explain(problem, error)
     except SolveError as error:
-        error.problem = task.problem
+        error.problem = problem
         raise
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.errors import InputError
 from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
-from holdfast.models._projection import Task
+from holdfast.models._reduction import RANK_TOL
 from holdfast.models._velocity import (
     drag_forces,
     drag_matrix,
@@ -83,16 +83,18 @@ class Viscous(ContactModel):
         drag = drag_matrix(p, mu_v)
         dry, bound = dry_forces(p)
         free = p.solve(p.f - drag @ p.v + p.D.T @ dry)
-        b, lo, hi = np.array([p.stack.b, p.stack.lo, p.stack.hi])
+        arrays = p.stack.arrays
+        b, lo, hi = np.array([arrays.b, arrays.lo, arrays.hi])
         _, _, _, J, N, U, _ = p.stack.split(b)
         J[:], N[:], U[:] = p.Jdot_v, p.Ndot_v, p.Udot_v
-        lo[len(lo) - len(bound) :], hi[len(hi) - len(bound) :] = -bound, bound
-        none = np.zeros(p.n, dtype=bool)
-        task = Task(p, none, p.stack.blocks, free, free[:0], 0.0, b, lo, hi)
-        answer = project_for(task, self.solver, self.options, warm_start=warm_start)
+        p.stack.split(lo)[6][:], p.stack.split(hi)[6][:] = -bound, bound
+        found = project_for(
+            p, np.zeros(p.n, dtype=bool), arrays._replace(v=free, f=free[:0], b=b, lo=lo, hi=hi),
+            self.solver, self.options, RANK_TOL, warm_start,
+        )  # fmt: skip
         viscous = drag_forces(p, mu_v, p.v)
-        answer = answer._replace(level="acceleration", damping=drag, viscous=viscous)
-        return replace(ContactSolution.of(answer), dry=answer.dry + dry)
+        found = found._replace(level="acceleration", damping=drag, viscous=viscous)
+        return replace(ContactSolution.of(found), dry=found.dry + dry)
 
 
 def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
