@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import cholesky, multiply_upper
+from holdfast.lcp._envelope import cholesky, multiply_upper, solve_lower, solve_upper
 from holdfast.lcp._kernel import kernel
 from holdfast.lcp._pivoting import FREE, INFEASIBLE, SOLVED, Candidates, norm
 from holdfast.lcp._state import CANDIDATES, COUNTERS, INSTALL, READY, STAGE, STRIDE, WHITE
@@ -22,7 +22,7 @@ HUGE, TINY = 1e150, 1e-150  # sizes whose squares are still numbers
 @kernel
 def start(
     M: np.ndarray,
-    v: np.ndarray,
+    v_inout: np.ndarray,
     counters: np.ndarray,
     L_out: np.ndarray,
     first_out: np.ndarray,
@@ -31,9 +31,11 @@ def start(
     y_out: np.ndarray,
     chosen_out: np.ndarray,
     symmetry: float,
+    f: np.ndarray,
+    h: float,
 ) -> int:
-    """Factor M; there are no candidates yet."""
-    n, m = chosen_out.shape[0], v.shape[0]
+    """Factor M and find the free motion; there are no candidates yet."""
+    n, m = chosen_out.shape[0], v_inout.shape[0]
     for c in range(COUNTERS):
         counters[c] = 0
     counters[STAGE] = INSTALL
@@ -48,11 +50,18 @@ def start(
         s = M.shape[1]
         for j in range(m):
             weight_out[j] = 1.0 / M[j // s, j % s, j % s]
-    multiply_upper(L_out, first_out, v, y0_out)
+    if f.shape[0] > 0:
+        for j in range(m):
+            y0_out[j] = f[j]
+        solve_lower(L_out, first_out, y0_out)
+        solve_upper(L_out, first_out, y0_out)
+        for j in range(m):
+            v_inout[j] += h * y0_out[j]
+    multiply_upper(L_out, first_out, v_inout, y0_out)
     for j in range(m):
         y_out[j] = y0_out[j]
     size = norm(y0_out)
-    if not size < HUGE or (size < TINY and largest_entry(v) > 0.0):
+    if not size < HUGE or (size < TINY and largest_entry(v_inout) > 0.0):
         return NOT_FINITE  # or not to be squared: the caller looks which
     for i in range(n):
         chosen_out[i] = 0.0

@@ -114,16 +114,11 @@ def remove(Q_inout: np.ndarray, R_inout: np.ndarray, p: int, k: int) -> None:
 @fast_kernel
 def solve_upper_factor(R: np.ndarray, k: int, g_inout: np.ndarray) -> None:
     """Overwrite g_inout[:k] with R^-1 g."""
-    j = k - 1
-    while j > 0:  # two columns at a time
+    for j in range(k - 1, -1, -1):
         t = g_inout[j] / R[j, j]
-        u = (g_inout[j - 1] - t * R[j, j - 1]) / R[j - 1, j - 1]
-        g_inout[j], g_inout[j - 1] = t, u
-        for l in range(j - 1):
-            g_inout[l] -= t * R[j, l] + u * R[j - 1, l]
-        j -= 2
-    if j == 0:
-        g_inout[0] /= R[0, 0]
+        g_inout[j] = t
+        for l in range(j):
+            g_inout[l] -= t * R[j, l]
 
 
 @fast_kernel

@@ -10,9 +10,9 @@ import numpy as np
 from holdfast.lcp import _factor as factor
 from holdfast.lcp._candidates import HUGE, NOT_FINITE, row_at
 from holdfast.lcp._kernel import kernel
-from holdfast.lcp._pivoting import FREE, SOLVED, STIFF, Candidates, Loaded, unload
-from holdfast.lcp._rows import scatter, separation, whiten
-from holdfast.lcp._state import CANDIDATES, LOADED, READY, WHITE
+from holdfast.lcp._pivoting import FREE, SOLVED, STIFF, Candidates, Loaded, dot, unload
+from holdfast.lcp._rows import scatter, whitened_norm
+from holdfast.lcp._state import CANDIDATES, LOADED, READY
 
 
 @kernel
@@ -40,7 +40,7 @@ def take_equalities(
 
     A row whose part outside the span of those before it is no longer than `tol`, or which is no
     longer than `shortest`, is left out for good: it gets no force, and not to hold is for the
-    caller to notice. Only those that stay become candidates.
+    caller to notice. Only those that stay become candidates, to be whitened with the others.
 
     Returns:
         SOLVED or NOT_FINITE, the smallest such part kept and the largest left out.
@@ -54,19 +54,20 @@ def take_equalities(
             continue
         if k == loaded.which.shape[0]:
             break
-        copy = is_copy(values, offsets, i, last) or is_copy(values, offsets, i, last_but_one)
+        copy = False
+        for of in (last, last_but_one):
+            copy = copy or is_copy(values, offsets, i, of)
         last_but_one, last = last, i
         if copy:
             continue
-        cand.rows[k] = i
-        whiten(values, offsets, L, first, cand.rows, k, k + 1, cand.A, cand.offset, cand.d)
-        d = cand.d[k]
+        d = whitened_norm(values, offsets, i, L, first, a_work)
         beta = b[i] if b.shape[0] > 0 else 0.0
         if not d < HUGE or not np.isfinite(beta) or (d > 0.0 and abs(beta) >= HUGE * d):
             return NOT_FINITE, kept, rejected
         if d <= shortest:
             continue
-        scatter(cand.A, cand.offset, k, a_work)
+        for j in range(a_work.shape[0]):
+            a_work[j] /= d
         rho = np.sqrt(factor.project(loaded.Q, k, a_work, g_work[k : 2 * k], g_work))
         if not rho > tol:
             rejected = max(rejected, rho)
@@ -74,13 +75,14 @@ def take_equalities(
         kept = min(kept, rho)
         factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
         loaded.which[k] = k
+        cand.rows[k] = i
         cand.place[k] = k
         cand.beta[k] = beta / d
         cand.lo[k], cand.hi[k] = -np.inf, np.inf
         cand.z[k] = 0.0
         chosen[i] = 1.0
         k += 1
-    counters[CANDIDATES], counters[LOADED], counters[READY], counters[WHITE] = k, k, k, k
+    counters[CANDIDATES], counters[LOADED], counters[READY] = k, k, k
     return SOLVED, kept, rejected
 
 
@@ -158,8 +160,8 @@ def settle(
                     y[j] += cand.z[r] * a_work[j]
         for l in range(k):
             r = loaded.which[l]
-            separation(cand.A, cand.offset, cand.beta, y, cand.w, r, r + 1)
-            g_work[l] = -cand.w[r]
+            scatter(cand.A, cand.offset, r, a_work)
+            g_work[l] = -(dot(a_work, y) + cand.beta[r])
         factor.solve_lower_factor(loaded.R, k, g_work)
         for l in range(k):
             for j in range(y.shape[0]):

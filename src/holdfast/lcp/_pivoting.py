@@ -80,12 +80,18 @@ class Loaded(NamedTuple):
 
 
 @fast_kernel
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return a . b."""
+    t = 0.0
+    for j in range(a.shape[0]):
+        t += a[j] * b[j]
+    return t
+
+
+@fast_kernel
 def norm(y: np.ndarray) -> float:
     """Return the Euclidean length of y."""
-    t = 0.0
-    for j in range(y.shape[0]):
-        t += y[j] * y[j]
-    return np.sqrt(t)
+    return np.sqrt(dot(y, y))
 
 
 @kernel

@@ -33,16 +33,14 @@ from holdfast.lcp._candidates import (
     prepare,
     start,
 )
-from holdfast.lcp._certify import finish
-from holdfast.lcp._envelope import cholesky, multiply_upper, solve_lower, solve_upper
+from holdfast.lcp._certify import UNCERTIFIED, finish, report
+from holdfast.lcp._envelope import multiply_upper
 from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp._loading import install, settle, stiff, take_equalities
 from holdfast.lcp._pivoting import (
-    FREE,
     INFEASIBLE,
     PAUSED,
     SOLVED,
-    Candidates,
     norm,
     pivot,
 )
@@ -57,7 +55,6 @@ from holdfast.lcp._state import (
     NUMBERS,
     PIVOTS,
     PRIMAL,
-    READY,
     REJECTED,
     ROUNDS,
     RUNNING,
@@ -76,10 +73,8 @@ from holdfast.lcp.result import SCALARS
 
 __all__ = [
     "BAD_BOUNDS", "INFEASIBLE", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
-    "SCALARS", "SOLVED", "SURVEY", "advance", "run", "survey", "work_size",
+    "SCALARS", "SOLVED", "SURVEY", "UNCERTIFIED", "advance", "run", "survey", "work_size",
 ]  # fmt: skip
-
-UNCERTIFIED = 4  # as in `holdfast.lcp.Status`
 
 MAX_ATTEMPTS = 3  # how often to go on after rounding hid a violated row
 DEFAULT_PIVOTS = 50  # far above the 3 (n + m) ever seen
@@ -87,64 +82,6 @@ WORK_PER_CALL = 2 * 10**8  # multiplications between two looks at Ctrl-C: tens o
 LOOK_AT = 1024  # among about so many rows the longest one is looked for
 
 SURVEY = 20  # status of `advance`: the candidates are solved, the other rows are to be looked at
-
-
-@kernel
-def report(
-    cand: Candidates,
-    which: np.ndarray,
-    counters: np.ndarray,
-    numbers: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    out: np.ndarray,
-    m: int,
-    status: int,
-    certificate: float,
-) -> int:
-    """Fill out with z, the loaded rows and the residuals; w and the motion are there already.
-
-    For an infeasible problem z is the Farkas vector that `pivot` or `prepare` left in cand.w.
-
-    Returns:
-        The status, UNCERTIFIED if a residual of a solved problem is too large.
-    """
-    n = (out.shape[0] - m - which.shape[0] - SCALARS) // 2
-    scalars = out[2 * n + m + which.shape[0] :]
-    primal, dual = numbers[PRIMAL], 0.0
-    for r in range(counters[CANDIDATES]):
-        i = cand.rows[r]
-        if status == INFEASIBLE:
-            out[i] = cand.w[r] / cand.d[r]
-            continue
-        z = cand.z[r]
-        out[i] = z / cand.d[r]
-        if lo.shape[0] > 0:  # on a bound means exactly on it, whatever the scaling
-            if z == cand.lo[r] and cand.lo[r] < cand.hi[r]:
-                out[i] = lo[i]
-            elif z == cand.hi[r] and cand.lo[r] < cand.hi[r]:
-                out[i] = hi[i]
-            out[i] = min(max(out[i], lo[i]), hi[i])
-        dual = max(dual, cand.lo[r] - z, z - cand.hi[r])
-        if cand.place[r] == FREE:
-            w = out[n + i] / cand.d[r]
-            if z < cand.hi[r]:
-                primal = max(primal, -w)
-            if z > cand.lo[r]:
-                primal = max(primal, w)
-    for l in range(which.shape[0]):
-        out[2 * n + m + l] = cand.rows[which[l]] if l < counters[LOADED] else -1
-    size = numbers[SCALE] if numbers[SCALE] > 0.0 else 1.0
-    scalars[0], scalars[1] = primal / size + 0.0, dual / size + 0.0  # no -0.0
-    scalars[2], scalars[3] = numbers[GAP] / size, numbers[STATIONARITY]
-    scalars[4], scalars[5], scalars[6] = counters[PIVOTS], counters[LOADED], counters[ROUNDS]
-    scalars[7], scalars[8] = numbers[KEPT], numbers[REJECTED]
-    scalars[9] = 0.0
-    for l in range(counters[LOADED]):
-        r = which[l]
-        scalars[9] += 1.0 if cand.lo[r] == -np.inf and cand.hi[r] == np.inf else 0.0
-    worst = max(scalars[0], scalars[1], scalars[2], scalars[3])
-    return UNCERTIFIED if status == SOLVED and not worst <= certificate else status
 
 
 @entry
@@ -174,36 +111,21 @@ def run(
     ahead: int,
     behind: int,
 ) -> int:
-    """Do as `advance` does from the free motion v + h M^-1 f, which is kept at the head of work.
-
-    Args:
-        f: forces, or an empty array for none.
-        work: m more than `work_size`.
-    """
-    n, m = values.shape[0], v.shape[0]
-    x0, state, as_integers = work[:m], work[m:], work.view(np.int64)[m:]
+    """Do as `proceed` does; work has m more entries, where v is kept."""
+    m = v.shape[0]
+    x0 = work[:m]
     if fresh:
         for j in range(m):
-            x0[j] = 0.0
-        if f.shape[0] > 0 and M.shape[0] > 0:
-            K = offsets.shape[1] if offsets.shape[0] > 0 else 0
-            sh = shape_of(n, values.shape[1], K, m, M.shape[0], M.shape[1], pinned, warm.shape[0])
-            st = carve(state, as_integers, sh)
-            if cholesky(M, st.first, st.L, np.inf) == 0:  # if not, that is found out later
-                for j in range(m):
-                    x0[j] = f[j]
-                solve_lower(st.L, st.first, x0)
-                solve_upper(st.L, st.first, x0)
-        for j in range(m):
-            x0[j] = v[j] + h * x0[j]
-    return advance(
-        values, offsets, M, x0, b, lo, hi, warm, state, as_integers, out, fresh, pinned, symmetry,
-        feasibility, rank, zero_row, certificate, max_pivots, equality_rank, pairs, ahead, behind,
+            x0[j] = v[j]
+    return proceed(
+        values, offsets, M, x0, b, lo, hi, warm, work[m:], work.view(np.int64)[m:], out, fresh,
+        pinned, symmetry, feasibility, rank, zero_row, certificate, max_pivots, equality_rank,
+        pairs, ahead, behind, f, h,
     )  # fmt: skip
 
 
 @kernel
-def advance(
+def proceed(
     values: np.ndarray,
     offsets: np.ndarray,
     M: np.ndarray,
@@ -224,9 +146,11 @@ def advance(
     certificate: float,
     max_pivots: int,
     equality_rank: float,
-    pairs: int = 0,
-    ahead: int = 0,
-    behind: int = 0,
+    pairs: int,
+    ahead: int,
+    behind: int,
+    f: np.ndarray,
+    h: float,
 ) -> int:
     """Solve, or go on solving; fill out (layout: see `result.SCALARS`) when done.
 
@@ -240,6 +164,7 @@ def advance(
         max_pivots: negative for the default, DEFAULT_PIVOTS per row and coordinate.
         equality_rank: if positive, of Find-Indices for the equality rows; see `take_equalities`.
         pairs, ahead, behind: the order in which they are taken; see `row_at`.
+        f, h: forces that are yet to act, or an empty array; h M^-1 f is added to v at first.
     """
     n, m = values.shape[0], v.shape[0]
     K = offsets.shape[1] if offsets.shape[0] > 0 else 0
@@ -256,7 +181,9 @@ def advance(
     attempts, settled, settled_at = 0, 0, np.int64(0)
     unsettled = False
     if fresh:
-        status = start(M, v, counters, st.L, st.first, st.weight, st.y0, st.y, chosen, symmetry)
+        status = start(
+            M, v, counters, st.L, st.first, st.weight, st.y0, st.y, chosen, symmetry, f, h
+        )
         for k in range(NUMBERS):
             numbers[k] = 0.0
         numbers[KEPT] = np.inf
@@ -278,7 +205,7 @@ def advance(
         if status == SOLVED:
             list_first(lo, hi, warm, counters, cand.rows, chosen, sh.small, not equality_rank > 0.0)
     while status == SOLVED:
-        if counters[READY] < counters[CANDIDATES]:
+        if counters[WHITE] < counters[CANDIDATES]:
             whiten(
                 values, offsets, st.L, st.first, cand.rows, counters[WHITE],
                 counters[CANDIDATES], cand.A, cand.offset, cand.d,
@@ -335,6 +262,36 @@ def advance(
     return report(cand, st.loaded.which, counters, numbers, lo, hi, out, m, status, certificate)
 
 
+@kernel
+def advance(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    M: np.ndarray,
+    v: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    warm: np.ndarray,
+    work: np.ndarray,
+    as_integers: np.ndarray,
+    out: np.ndarray,
+    fresh: bool,
+    pinned: int,
+    symmetry: float,
+    feasibility: float,
+    rank: float,
+    zero_row: float,
+    certificate: float,
+    max_pivots: int,
+    equality_rank: float,
+) -> int:
+    """Do as `proceed` does from the free motion v, equality rows taken as they stand."""
+    return proceed(
+        values, offsets, M, v, b, lo, hi, warm, work, as_integers, out, fresh, pinned, symmetry,
+        feasibility, rank, zero_row, certificate, max_pivots, equality_rank, 0, 0, 0, v[:0], 0.0,
+    )  # fmt: skip
+
+
 @entry
 def survey(
     values: np.ndarray,
@@ -352,7 +309,7 @@ def survey(
     feasibility: float,
     certificate: float,
 ) -> int:
-    """Look at all rows after `advance` returned SURVEY, for rows that are violated.
+    """Look at all rows after `proceed` returned SURVEY, for rows that are violated.
 
     Returns:
         SURVEY if there are new candidates for `advance`, else the status of the answer in out.

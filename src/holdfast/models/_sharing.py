@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.lcp import _factor as factor
 from holdfast.lcp._kernel import entry, fast_kernel, kernel
-from holdfast.lcp._pivoting import norm
+from holdfast.lcp._pivoting import dot, norm
 
 EXACT = 1e-9  # relative error of the net effect
 PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
@@ -99,15 +99,6 @@ def _outside(Q: np.ndarray, k: int, y_inout: np.ndarray) -> None:
             t += Q[l, j] * y_inout[j]
         for j in range(y_inout.shape[0]):
             y_inout[j] -= t * Q[l, j]
-
-
-@fast_kernel
-def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Return a . b."""
-    t = 0.0
-    for j in range(a.shape[0]):
-        t += a[j] * b[j]
-    return t
 
 
 @fast_kernel
