@@ -6,6 +6,7 @@ motions are compared and forces are not.
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -848,6 +849,8 @@ def test_stack_of_boxes(n: int, boxes: int, ratio: float) -> None:
 
 # --- regressions: nearly opposite rows, some of them joints -------------------------------------
 
+ROUNDING_DECIDES = (15, 38, 46, 70, 138, 166, 224, 1049, 1361, 2250, 2577)  # seeds
+
 
 def nearly_opposite(seed: int, joints: bool) -> Problem:
     """Rows and their opposites up to noise of 1e-12 to 1e-3; half of them joints, if wanted."""
@@ -874,21 +877,26 @@ def test_certified_by_the_size_of_its_own_motion(seed: int) -> None:
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize(("seed", "joints"), [(2250, True), (1361, True), (2577, False)])
-def test_nearly_opposite_rows_do_not_cycle(seed: int, joints: bool) -> None:
-    """Rounding decides which rows are loaded: answered with a coarser rank, or refused."""
-    p = nearly_opposite(seed, joints)
-    try:
-        result = solve(p)
-    except hf.errors.SolveError as error:
-        assert error.status in (hf.lcp.Status.PIVOT_LIMIT, hf.lcp.Status.UNCERTIFIED)
-        return
-    assert result.fallback is not None
-    assert_solved(result, p)
+def test_nearly_opposite_rows_do_not_cycle() -> None:
+    """Rounding decides which rows are loaded, and which problems need a coarser rank."""
+    fallbacks = []
+    for seed in ROUNDING_DECIDES:
+        for joints in (True, False):
+            p = nearly_opposite(seed, joints)
+            try:
+                result = solve(p)
+            except hf.errors.SolveError as error:
+                assert error.status in (hf.lcp.Status.PIVOT_LIMIT, hf.lcp.Status.UNCERTIFIED)
+                continue
+            assert max(kkt(p, result.z, result.motion)) <= CERTIFICATE
+            fallbacks.append(result.fallback)
+    assert any(fallbacks)
 
 
 @pytest.mark.jit
-@pytest.mark.xfail(reason="68 pivots for n + m = 21", raises=AssertionError)
+@pytest.mark.xfail(reason="some take 5 (n + m) pivots", raises=AssertionError)
 def test_nearly_opposite_rows_take_few_pivots() -> None:
-    p = nearly_opposite(138, joints=False)
-    assert_solved(solve(p), p)
+    for seed in ROUNDING_DECIDES:
+        p = nearly_opposite(seed, joints=False)
+        with contextlib.suppress(hf.errors.SolveError):
+            assert_solved(solve(p), p)

@@ -158,7 +158,7 @@ def test_methods_take_turns() -> None:
             return 1.0, 2.0
 
     times = time_in_turns({name: Turn(name) for name in "ab"}, 3)  # type: ignore[dict-item]
-    assert order == list("ababab") and times["a"] == {"solve": [1.0] * 3, "step": [2.0] * 3}
+    assert order == list("aaabbb") and times["a"] == {"solve": [1.0] * 3, "step": [2.0] * 3}
 
 
 def test_a_method_that_fails_is_left_out_of_the_turns() -> None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
 
 from holdfast import lcp
+from holdfast._stack import ORDER, Stack, stack_of
 from holdfast.errors import InputError
 from holdfast.lcp import _checks
 from holdfast.lcp.inertia import InertiaFactor
@@ -88,11 +89,12 @@ class ContactProblem:
     mu: Any = None
     mu_v: Any = None
     bodies: Any = None
+    stack: ClassVar[Stack]  # of each problem, but no field
 
     def __post_init__(self) -> None:
         set_ = self._set
         M = np.array(_checks.as_array("M", self.M))
-        blocks = M if M.ndim == 3 else M[None]
+        blocks = M.view() if M.ndim == 3 else M[None]
         if M.ndim not in (2, 3) or M.shape[-1] != M.shape[-2]:
             raise InputError("M", f"has shape {M.shape}; expected (m, m) or blocks (nb, s, s)")
         m = blocks.shape[0] * blocks.shape[1]
@@ -101,7 +103,7 @@ class ContactProblem:
         set_("M", M)
         set_("v", _vector("v", self.v, m, ("M", M)))
         set_("f", _vector("f", self.f, m, ("M", M)))
-        for name in ("N", "S", "T", "J", "R", "U", "D"):
+        for name in "NSTJRUD":  # not copied yet
             set_(name, _matrix(name, getattr(self, name), m, M))
         n = self.N.shape[0]
         for name in ("S", "T"):
@@ -121,9 +123,9 @@ class ContactProblem:
                 "D_bound", f"is missing while D has {len(self.D)} rows; give the largest impulse "
                 "of each, h times its friction loss"
             )  # fmt: skip
-        for name, rows in sizes.items():
-            rows_array = getattr(self, rows)
-            set_(name, _vector(name, getattr(self, name), len(rows_array), (rows, rows_array)))
+        for name, of in sizes.items():
+            array = getattr(self, of)
+            set_(name, _vector(name, getattr(self, name), len(array), (of, array)))
         self._check_bounds(n)
         self._check_labels(n)
         self._check_step()
@@ -132,6 +134,10 @@ class ContactProblem:
             if value is not None:
                 _checks.check_finite(name, value)
         _checks.check_symmetric("M", M)
+        stack = stack_of(self, blocks)
+        set_("stack", stack)
+        for name, rows in zip(ORDER, stack.split(stack.arrays.values), strict=True):
+            set_(name, rows)
         if not self.factor.definite:
             raise _checks.not_positive_definite("M", blocks)
         for field in fields(self):
@@ -229,9 +235,7 @@ class ContactProblem:
     @cached_property
     def free_velocity(self) -> np.ndarray:
         """Velocity that a free step would end with, ``v + h M^-1 f``."""
-        if not np.any(self.f):
-            return self.v
-        return _frozen(self.v + self.step * self.solve(self.f))
+        return self.v if self.h is None else _frozen(self.factor.drift(self.v, self.f, self.h))
 
     @cached_property
     def cholesky(self) -> np.ndarray:
@@ -241,15 +245,17 @@ class ContactProblem:
     @cached_property
     def factor(self) -> InertiaFactor:
         """Cholesky factor of M."""
-        return InertiaFactor(np.array(self.M if self.M.ndim == 3 else self.M[None]))
+        return InertiaFactor(self.stack.arrays.M)
+
+    @cached_property
+    def whitened_rows(self) -> np.ndarray:
+        """All rows of the stack in coordinates in which the inertia is the identity."""
+        return self.factor.whiten(self.stack.arrays.values)
 
     @cached_property
     def whitened(self) -> dict[str, np.ndarray]:
-        """N, S, T, J, R, U and D in coordinates in which the inertia is the identity."""
-        names = ("N", "S", "T", "J", "R", "U", "D")
-        rows = self.factor.whiten(np.concatenate([getattr(self, name) for name in names]))
-        ends = np.cumsum([len(getattr(self, name)) for name in names])
-        return dict(zip(names, np.split(_frozen(rows), ends[:-1]), strict=True))
+        """The same as N, S, T, J, R, U and D."""
+        return dict(zip(ORDER, self.stack.split(_frozen(self.whitened_rows[:])), strict=True))
 
     @cached_property
     def lengths(self) -> dict[str, np.ndarray]:
@@ -348,10 +354,10 @@ def _vector(name: str, value: Any, size: int, of: tuple[str, np.ndarray]) -> np.
 
 
 def _matrix(name: str, value: Any, m: int, M: np.ndarray) -> np.ndarray:
-    """A copy of a matrix; no rows for None."""
+    """A matrix; no rows for None."""
     if value is None:
         return np.zeros((0, m))
-    return np.array(_checks.as_matrix(name, value, cols=m, of=("M", M)))
+    return _checks.as_matrix(name, value, cols=m, of=("M", M))
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -90,13 +90,32 @@ class ContactSolution:
     loaded: np.ndarray
     active: np.ndarray
     drag: np.ndarray
-    bilateral_rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    rank: int = 0
-    rank_gap: float = np.inf
-    rank_ambiguous: bool = False
+    bilateral_rows: np.ndarray
+    rank: int
+    rank_gap: float
+    rank_ambiguous: bool
     consistent: bool = True
     rounds: int = 0
     status: Status = Status.SOLVED
+
+    # --- made from an answer -------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, answer: Any) -> ContactSolution:
+        """The solution whose fields are attributes of `answer`, looked up when first asked for."""
+        solution = object.__new__(cls)
+        solution.__dict__["_answer"] = answer
+        return solution
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A field of a solution that was made by `of`."""
+            fields = self.__dict__
+            if "_answer" not in fields or name not in self.__dataclass_fields__:
+                return object.__getattribute__(self, name)  # raises, and says why
+            value = fields[name] = getattr(fields["_answer"], name)
+            return value
 
     # --- names of the two levels ---------------------------------------------------------------
 

@@ -114,8 +114,9 @@ def held_table(results: Results, *, reduced: bool, boxes: list[int], name: str) 
 
 _COLUMNS = (
     "Times are medians over the trials of the median step, in one process, all methods taking "
-    "turns; the spread is the smallest and largest trial. Held: moved by less than 1 % of its "
-    "size. A `?` stands where a run did not get so far. Complementarity: the largest over the run "
+    "turns in each trial, as many steps in a row as the paper timed; the spread is the smallest "
+    "and largest trial. Held: moved by less than 1 % of its size. A `?` stands where a run did "
+    "not get so far. Complementarity: the largest over the run "
     "of min(impulse, separation speed), both relative."
 )
 _NOTES = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import cholesky, multiply_upper
+from holdfast.lcp._envelope import cholesky, multiply_upper, solve_lower, solve_upper
 from holdfast.lcp._kernel import kernel
 from holdfast.lcp._pivoting import FREE, INFEASIBLE, SOLVED, Candidates, norm
 from holdfast.lcp._state import CANDIDATES, COUNTERS, INSTALL, READY, STAGE, STRIDE, WHITE
@@ -22,23 +22,20 @@ HUGE, TINY = 1e150, 1e-150  # sizes whose squares are still numbers
 @kernel
 def start(
     M: np.ndarray,
-    v: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    warm: np.ndarray,
+    v_inout: np.ndarray,
     counters: np.ndarray,
     L_out: np.ndarray,
     first_out: np.ndarray,
     weight_out: np.ndarray,
     y0_out: np.ndarray,
     y_out: np.ndarray,
-    rows_out: np.ndarray,
     chosen_out: np.ndarray,
-    small: bool,
     symmetry: float,
+    f: np.ndarray,
+    h: float,
 ) -> int:
-    """Factor M and list the first candidates: all rows, or those with bounds or a warm start."""
-    n, m = chosen_out.shape[0], v.shape[0]
+    """Factor M and find the free motion; there are no candidates yet."""
+    n, m = chosen_out.shape[0], v_inout.shape[0]
     for c in range(COUNTERS):
         counters[c] = 0
     counters[STAGE] = INSTALL
@@ -53,19 +50,48 @@ def start(
         s = M.shape[1]
         for j in range(m):
             weight_out[j] = 1.0 / M[j // s, j % s, j % s]
-    multiply_upper(L_out, first_out, v, y0_out)
+    if f.shape[0] > 0:
+        for j in range(m):
+            y0_out[j] = f[j]
+        solve_lower(L_out, first_out, y0_out)
+        solve_upper(L_out, first_out, y0_out)
+        for j in range(m):
+            v_inout[j] += h * y0_out[j]
+    multiply_upper(L_out, first_out, v_inout, y0_out)
     for j in range(m):
         y_out[j] = y0_out[j]
     size = norm(y0_out)
-    if not size < HUGE or (size < TINY and largest_entry(v) > 0.0):
+    if not size < HUGE or (size < TINY and largest_entry(v_inout) > 0.0):
         return NOT_FINITE  # or not to be squared: the caller looks which
+    for i in range(n):
+        chosen_out[i] = 0.0
+    return SOLVED
 
-    count = 0
+
+@kernel
+def list_first(
+    lo: np.ndarray,
+    hi: np.ndarray,
+    warm: np.ndarray,
+    counters: np.ndarray,
+    rows_out: np.ndarray,
+    chosen_out: np.ndarray,
+    small: bool,
+    equalities: bool,
+) -> None:
+    """List the first candidates: all rows, or those with bounds or a warm start.
+
+    Args:
+        equalities: whether equality rows are among them, not dealt with before.
+    """
+    n, count = chosen_out.shape[0], counters[CANDIDATES]
     everything = small and warm.shape[0] == 0
     for i in range(n):
         pinned = lo.shape[0] > 0 and (lo[i] != 0.0 or hi[i] != np.inf)
-        chosen_out[i] = 1.0 if everything or pinned else 0.0
+        if pinned and not equalities and lo[i] == -np.inf and hi[i] == np.inf:
+            continue
         if everything or pinned:
+            chosen_out[i] = 1.0
             rows_out[count] = i
             count += 1
     for t in range(warm.shape[0]):
@@ -77,7 +103,21 @@ def start(
     if not small and warm.shape[0] == 0:
         counters[STRIDE] = first_stride(n)
     counters[CANDIDATES] = count
-    return SOLVED
+
+
+@kernel
+def row_at(q: int, pairs: int, ahead: int, behind: int) -> int:
+    """Return the row that comes q-th where Algorithm 2 has an order of its own.
+
+    Rows ahead..behind (joints) come first, then the first two times `pairs` rows (tangents S, then
+    T) in turns, then the others as they stand.
+    """
+    if q < behind - ahead:
+        return ahead + q
+    if q >= behind:
+        return q
+    q -= behind - ahead
+    return q // 2 + (q % 2) * pairs if q < 2 * pairs else q
 
 
 @kernel
@@ -111,14 +151,11 @@ def prepare(
     cand: Candidates,
     counters: np.ndarray,
     shortest: float,
-    choosing: bool,
 ) -> int:
     """Initialise the variables of the candidates that are whitened but not ready yet.
 
     Args:
         shortest: rows without an offset up to this length are rounding, and get no force.
-        choosing: whether equality rows are cut down to an independent set. Then the same goes
-            for equality rows with an offset: not to hold is for the caller to notice.
 
     Returns:
         SOLVED, NOT_FINITE, BAD_BOUNDS, or INFEASIBLE for a row of zeros that cannot hold; then
@@ -134,11 +171,7 @@ def prepare(
             return NOT_FINITE
         if not (low <= high and low < np.inf and high > -np.inf):
             return BAD_BOUNDS
-        if choosing and d <= shortest and low == -np.inf and high == np.inf:
-            low, high = 0.0, 0.0
-            d = d if d > 0.0 else 1.0
-            cand.d[r] = d
-        elif d == 0.0:  # w = b whatever the motion: z sits on the bound that b asks for
+        if d == 0.0:  # w = b whatever the motion: z sits on the bound that b asks for
             d = 1.0
             cand.d[r] = 1.0
             bound = high if beta < 0.0 else low

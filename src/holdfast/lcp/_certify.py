@@ -25,11 +25,26 @@ from holdfast.lcp import _factor as factor
 from holdfast.lcp._compensated import add_product
 from holdfast.lcp._envelope import solve_lower, solve_upper
 from holdfast.lcp._kernel import fast_kernel, kernel
-from holdfast.lcp._pivoting import ROUNDING, Candidates, Loaded, norm
+from holdfast.lcp._pivoting import FREE, INFEASIBLE, ROUNDING, SOLVED, Candidates, Loaded, norm
+from holdfast.lcp._state import (
+    CANDIDATES,
+    GAP,
+    KEPT,
+    LOADED,
+    PIVOTS,
+    PRIMAL,
+    REJECTED,
+    ROUNDS,
+    SCALE,
+    STATIONARITY,
+)
+from holdfast.lcp.result import SCALARS
 
 REFINED = 1e-14  # stop polishing at this relative residual
 CANCELLED = 1e-12  # a relative residual that refinement of z leaves only where forces cancel
 MAX_REFINEMENTS = 3
+
+UNCERTIFIED = 4  # as in `holdfast.lcp.Status`
 
 
 @kernel
@@ -278,3 +293,61 @@ def finish(
         stationarity = max(0.0, imbalance(M, v, L, first, x_out, work) - ROUNDING * total)
         stationarity /= scale
     return stationarity, gap
+
+
+@kernel
+def report(
+    cand: Candidates,
+    which: np.ndarray,
+    counters: np.ndarray,
+    numbers: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    out: np.ndarray,
+    m: int,
+    status: int,
+    certificate: float,
+) -> int:
+    """Fill out with z, the loaded rows and the residuals; w and the motion are there already.
+
+    For an infeasible problem z is the Farkas vector that `pivot` or `prepare` left in cand.w.
+
+    Returns:
+        The status, UNCERTIFIED if a residual of a solved problem is too large.
+    """
+    n = (out.shape[0] - m - which.shape[0] - SCALARS) // 2
+    scalars = out[2 * n + m + which.shape[0] :]
+    primal, dual = numbers[PRIMAL], 0.0
+    for r in range(counters[CANDIDATES]):
+        i = cand.rows[r]
+        if status == INFEASIBLE:
+            out[i] = cand.w[r] / cand.d[r]
+            continue
+        z = cand.z[r]
+        out[i] = z / cand.d[r]
+        if lo.shape[0] > 0:  # on a bound means exactly on it, whatever the scaling
+            if z == cand.lo[r] and cand.lo[r] < cand.hi[r]:
+                out[i] = lo[i]
+            elif z == cand.hi[r] and cand.lo[r] < cand.hi[r]:
+                out[i] = hi[i]
+            out[i] = min(max(out[i], lo[i]), hi[i])
+        dual = max(dual, cand.lo[r] - z, z - cand.hi[r])
+        if cand.place[r] == FREE:
+            w = out[n + i] / cand.d[r]
+            if z < cand.hi[r]:
+                primal = max(primal, -w)
+            if z > cand.lo[r]:
+                primal = max(primal, w)
+    for l in range(which.shape[0]):
+        out[2 * n + m + l] = cand.rows[which[l]] if l < counters[LOADED] else -1
+    size = numbers[SCALE] if numbers[SCALE] > 0.0 else 1.0
+    scalars[0], scalars[1] = primal / size + 0.0, dual / size + 0.0  # no -0.0
+    scalars[2], scalars[3] = numbers[GAP] / size, numbers[STATIONARITY]
+    scalars[4], scalars[5], scalars[6] = counters[PIVOTS], counters[LOADED], counters[ROUNDS]
+    scalars[7], scalars[8] = numbers[KEPT], numbers[REJECTED]
+    scalars[9] = 0.0
+    for l in range(counters[LOADED]):
+        r = which[l]
+        scalars[9] += 1.0 if cand.lo[r] == -np.inf and cand.hi[r] == np.inf else 0.0
+    worst = max(scalars[0], scalars[1], scalars[2], scalars[3])
+    return UNCERTIFIED if status == SOLVED and not worst <= certificate else status

@@ -33,16 +33,37 @@ def project(
     before = 1.0
     while True:
         after = 0.0
-        for l in range(k):
-            t = 0.0
+        l = 0
+        while l + 3 < k:  # four at a time share each load of a
+            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
             for j in range(m):
-                t += Q[l, j] * a_inout[j]
-            step_work[l] = t
-            g_out[l] += t
-        for l in range(k):
-            t = step_work[l]
+                t0 += Q[l, j] * a_inout[j]
+                t1 += Q[l + 1, j] * a_inout[j]
+                t2 += Q[l + 2, j] * a_inout[j]
+                t3 += Q[l + 3, j] * a_inout[j]
+            step_work[l], step_work[l + 1], step_work[l + 2], step_work[l + 3] = t0, t1, t2, t3
+            l += 4
+        while l < k:
+            t0 = 0.0
             for j in range(m):
-                a_inout[j] -= t * Q[l, j]
+                t0 += Q[l, j] * a_inout[j]
+            step_work[l] = t0
+            l += 1
+        l = 0
+        while l + 3 < k:
+            t0, t1, t2, t3 = step_work[l], step_work[l + 1], step_work[l + 2], step_work[l + 3]
+            for j in range(m):
+                a_inout[j] = (
+                    ((a_inout[j] - t0 * Q[l, j]) - t1 * Q[l + 1, j]) - t2 * Q[l + 2, j]
+                ) - t3 * Q[l + 3, j]
+            l += 4
+        while l < k:
+            t0 = step_work[l]
+            for j in range(m):
+                a_inout[j] -= t0 * Q[l, j]
+            l += 1
+        for l in range(k):
+            g_out[l] += step_work[l]
         for j in range(m):
             after += a_inout[j] * a_inout[j]
         if after > CANCELLATION * before or k == 0:

@@ -80,20 +80,39 @@ class Loaded(NamedTuple):
 
 
 @fast_kernel
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return a . b."""
+    t = 0.0
+    for j in range(a.shape[0]):
+        t += a[j] * b[j]
+    return t
+
+
+@fast_kernel
 def norm(y: np.ndarray) -> float:
     """Return the Euclidean length of y."""
-    t = 0.0
-    for j in range(y.shape[0]):
-        t += y[j] * y[j]
-    return np.sqrt(t)
+    return np.sqrt(dot(y, y))
 
 
 @kernel
-def worst(cand: Candidates, count: int, tol: float) -> int:
+def first_open(cand: Candidates, count: int) -> int:
+    """Return the first candidate whose force may come to or leave a bound.
+
+    Those before it, in a contact problem all equality rows, are loaded for good or carry nothing.
+    """
+    for r in range(count):
+        loaded = cand.place[r] >= 0 and cand.lo[r] == -np.inf and cand.hi[r] == np.inf
+        if not (loaded or cand.lo[r] == cand.hi[r]):
+            return r
+    return count
+
+
+@kernel
+def worst(cand: Candidates, begin: int, count: int, tol: float) -> int:
     """Return the candidate that violates its complementarity most, or -1 (lines 3 and 15)."""
     best = tol
     i = -1
-    for r in range(count):
+    for r in range(begin, count):
         w = cand.w[r]
         if w < 0.0:
             if -w > best and cand.place[r] == FREE and cand.z[r] < cand.hi[r]:
@@ -208,10 +227,11 @@ def pivot(
     last = pivots + budget
     status = SOLVED
     resting = False
+    begin = first_open(cand, count)
     while True:
         # lines 13-15: motion, separation of all rows, the most violated one
-        separation(cand.A, cand.offset, cand.beta, y, cand.w, count)
-        i = worst(cand, count, feasibility * max(scale, norm(y)))
+        separation(cand.A, cand.offset, cand.beta, y, cand.w, begin, count)
+        i = worst(cand, begin, count, feasibility * max(scale, norm(y)))
         if i < 0:
             break
         if pivots >= max_pivots:
@@ -289,111 +309,3 @@ def pivot(
     counters[1] = k
     counters[2] = pivots
     return status
-
-
-@kernel
-def install(
-    cand: Candidates,
-    loaded: Loaded,
-    counters: np.ndarray,
-    wanted: np.ndarray,
-    a_work: np.ndarray,
-    g_work: np.ndarray,
-    rank: float,
-    equality_rank: float,
-) -> tuple[float, float]:
-    """Load the wanted candidates at once: a guess from an earlier solve, or equality rows.
-
-    Rows that depend on those before them are passed over. `settle` must follow: it finds the
-    forces and lets rows leave that cannot stay, so that `pivot` can go on from a point on its path.
-
-    With a positive `equality_rank` equality rows go through Algorithm 2 (Find-Indices) here: one
-    whose part outside the span of those before it is no longer than this is left out for good.
-
-    Returns:
-        Of the equality rows, the smallest such length kept and the largest left out.
-    """
-    k = counters[1]
-    kept, rejected = np.inf, 0.0
-    for t in range(wanted.shape[0]):
-        r = wanted[t]
-        if cand.place[r] != FREE:
-            continue
-        equality = cand.lo[r] == -np.inf and cand.hi[r] == np.inf
-        rho = 0.0
-        if k < loaded.which.shape[0]:
-            scatter(cand.A, cand.offset, r, a_work)
-            rho = np.sqrt(factor.project(loaded.Q, k, a_work, g_work[k : 2 * k], g_work))
-        if rho > (max(rank, equality_rank) if equality else rank):
-            factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
-            loaded.which[k] = r
-            cand.place[r] = k
-            k += 1
-            if equality:
-                kept = min(kept, rho)
-        elif equality and equality_rank > 0.0:
-            rejected = max(rejected, rho)
-            cand.lo[r] = 0.0
-            cand.hi[r] = 0.0
-    counters[1] = k
-    counters[2] += k
-    return kept, rejected
-
-
-@kernel
-def settle(
-    cand: Candidates,
-    loaded: Loaded,
-    counters: np.ndarray,
-    y0: np.ndarray,
-    y: np.ndarray,
-    a_work: np.ndarray,
-    g_work: np.ndarray,
-) -> None:
-    """Solve for the loaded forces and the motion afresh, from the factors.
-
-    Rows whose force lies outside its bounds are put on that bound, worst first, until the rest
-    are consistent.
-    """
-    count, k = counters[0], counters[1]
-    while True:
-        for j in range(y.shape[0]):
-            y[j] = y0[j]
-        for r in range(count):
-            if cand.place[r] == FREE and cand.z[r] != 0.0:
-                scatter(cand.A, cand.offset, r, a_work)
-                for j in range(y.shape[0]):
-                    y[j] += cand.z[r] * a_work[j]
-        separation(cand.A, cand.offset, cand.beta, y, cand.w, count)
-        for l in range(k):
-            g_work[l] = -cand.w[loaded.which[l]]
-        factor.solve_lower_factor(loaded.R, k, g_work)
-        for l in range(k):
-            for j in range(y.shape[0]):
-                y[j] += g_work[l] * loaded.Q[l, j]
-        factor.solve_upper_factor(loaded.R, k, g_work)
-        p = np.int64(-1)
-        excess = 0.0
-        for l in range(k):
-            r = loaded.which[l]
-            cand.z[r] = g_work[l]
-            outside = max(cand.lo[r] - g_work[l], g_work[l] - cand.hi[r])
-            if outside > excess:
-                p = l
-                excess = outside
-        if p < 0:
-            break
-        r = loaded.which[p]
-        cand.z[r] = cand.lo[r] if cand.z[r] < cand.lo[r] else cand.hi[r]
-        k = unload(cand, loaded, p, k)
-        counters[2] += 1
-    counters[1] = k
-
-
-@kernel
-def stiff(R: np.ndarray, k: int) -> bool:
-    """Return whether the loaded rows are so nearly dependent that steps lose digits."""
-    smallest = 1.0
-    for l in range(k):
-        smallest = min(smallest, R[l, l])
-    return smallest < STIFF

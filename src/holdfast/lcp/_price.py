@@ -112,12 +112,19 @@ def price(
 def longest_row(values: np.ndarray, offsets: np.ndarray, weight: np.ndarray, stride: int) -> float:
     """Return the largest length of every stride-th row, in the metric of `rows_length2`."""
     longest = 0.0
-    K = offsets.shape[1] if offsets.shape[0] > 0 else 1
+    if offsets.shape[0] == 0:
+        for i in range(0, values.shape[0], stride):
+            length2 = 0.0
+            for j in range(values.shape[1]):
+                length2 += values[i, j] * values[i, j] * weight[j]
+            longest = max(longest, length2)
+        return np.sqrt(longest)
+    K = offsets.shape[1]
     s = values.shape[1] // K
     for i in range(0, values.shape[0], stride):
         length2 = 0.0
         for k in range(K):
-            o = offsets[i, k] if offsets.shape[0] > 0 else 0
+            o = offsets[i, k]
             for j in range(s):
                 length2 += values[i, k * s + j] * values[i, k * s + j] * weight[o + j]
         longest = max(longest, length2)
@@ -129,6 +136,8 @@ def look(
     values: np.ndarray,
     offsets: np.ndarray,
     b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
     L: np.ndarray,
     first: np.ndarray,
     x: np.ndarray,
@@ -162,6 +171,8 @@ def look(
         largest = 0.0
     for i in range(n if count < n else 0):
         if w_out[i] < 0.0 and chosen[i] == 0.0:
+            if lo.shape[0] > 0 and (lo[i] != 0.0 or hi[i] != np.inf):
+                continue  # an equality row that was left out
             d = whitened_norm(values, offsets, i, L, first, a_work)
             if d <= shortest and (b.shape[0] == 0 or b[i] == 0.0):
                 continue

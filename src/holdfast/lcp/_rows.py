@@ -316,9 +316,10 @@ def separation(
     beta: np.ndarray,
     y: np.ndarray,
     w_out: np.ndarray,
-    count: int,
+    begin: int,
+    end: int,
 ) -> None:
-    """Fill w_out[:count] with A y + beta: the normalised separation speed of each candidate."""
-    rows_dot(A, offset, y, np.int64(0), count, np.int64(1), w_out)  # one compiled version
-    for r in range(count):
+    """Fill w_out[begin:end] with A y + beta: the normalised separation speed of candidates."""
+    rows_dot(A, offset, y, begin, end, np.int64(1), w_out[begin:end])  # one compiled version
+    for r in range(begin, end):
         w_out[r] += beta[r]

@@ -28,24 +28,21 @@ from holdfast.lcp._candidates import (
     first_guess,
     gather,
     largest_entry,
+    list_first,
     make_room,
     prepare,
     start,
 )
-from holdfast.lcp._certify import finish
+from holdfast.lcp._certify import UNCERTIFIED, finish, report
 from holdfast.lcp._envelope import multiply_upper
 from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._loading import install, settle, stiff, take_equalities
 from holdfast.lcp._pivoting import (
-    FREE,
     INFEASIBLE,
     PAUSED,
     SOLVED,
-    Candidates,
-    install,
     norm,
     pivot,
-    settle,
-    stiff,
 )
 from holdfast.lcp._price import FAIRLY_SURE, longest_row, look, price
 from holdfast.lcp._rows import whiten
@@ -58,7 +55,6 @@ from holdfast.lcp._state import (
     NUMBERS,
     PIVOTS,
     PRIMAL,
-    READY,
     REJECTED,
     ROUNDS,
     RUNNING,
@@ -77,10 +73,8 @@ from holdfast.lcp.result import SCALARS
 
 __all__ = [
     "BAD_BOUNDS", "INFEASIBLE", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
-    "SCALARS", "SOLVED", "SURVEY", "advance", "survey", "work_size",
+    "SCALARS", "SOLVED", "SURVEY", "UNCERTIFIED", "advance", "run", "survey", "work_size",
 ]  # fmt: skip
-
-UNCERTIFIED = 4  # as in `holdfast.lcp.Status`
 
 MAX_ATTEMPTS = 3  # how often to go on after rounding hid a violated row
 DEFAULT_PIVOTS = 50  # far above the 3 (n + m) ever seen
@@ -90,62 +84,48 @@ LOOK_AT = 1024  # among about so many rows the longest one is looked for
 SURVEY = 20  # status of `advance`: the candidates are solved, the other rows are to be looked at
 
 
-@kernel
-def report(
-    cand: Candidates,
-    which: np.ndarray,
-    counters: np.ndarray,
-    numbers: np.ndarray,
+@entry
+def run(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    M: np.ndarray,
+    v: np.ndarray,
+    f: np.ndarray,
+    b: np.ndarray,
     lo: np.ndarray,
     hi: np.ndarray,
+    warm: np.ndarray,
+    work: np.ndarray,
     out: np.ndarray,
-    m: int,
-    status: int,
+    fresh: bool,
+    pinned: int,
+    h: float,
+    symmetry: float,
+    feasibility: float,
+    rank: float,
+    zero_row: float,
     certificate: float,
+    max_pivots: int,
+    equality_rank: float,
+    pairs: int,
+    ahead: int,
+    behind: int,
 ) -> int:
-    """Fill out with z, the loaded rows and the residuals; w and the motion are there already.
-
-    For an infeasible problem z is the Farkas vector that `pivot` or `prepare` left in cand.w.
-
-    Returns:
-        The status, UNCERTIFIED if a residual of a solved problem is too large.
-    """
-    n = (out.shape[0] - m - which.shape[0] - SCALARS) // 2
-    scalars = out[2 * n + m + which.shape[0] :]
-    primal, dual = numbers[PRIMAL], 0.0
-    for r in range(counters[CANDIDATES]):
-        i = cand.rows[r]
-        if status == INFEASIBLE:
-            out[i] = cand.w[r] / cand.d[r]
-            continue
-        z = cand.z[r]
-        out[i] = z / cand.d[r]
-        if lo.shape[0] > 0:  # on a bound means exactly on it, whatever the scaling
-            if z == cand.lo[r] and cand.lo[r] < cand.hi[r]:
-                out[i] = lo[i]
-            elif z == cand.hi[r] and cand.lo[r] < cand.hi[r]:
-                out[i] = hi[i]
-            out[i] = min(max(out[i], lo[i]), hi[i])
-        dual = max(dual, cand.lo[r] - z, z - cand.hi[r])
-        if cand.place[r] == FREE:
-            w = out[n + i] / cand.d[r]
-            if z < cand.hi[r]:
-                primal = max(primal, -w)
-            if z > cand.lo[r]:
-                primal = max(primal, w)
-    for l in range(counters[LOADED]):
-        out[2 * n + m + l] = cand.rows[which[l]]
-    size = numbers[SCALE] if numbers[SCALE] > 0.0 else 1.0
-    scalars[0], scalars[1] = primal / size + 0.0, dual / size + 0.0  # no -0.0
-    scalars[2], scalars[3] = numbers[GAP] / size, numbers[STATIONARITY]
-    scalars[4], scalars[5], scalars[6] = counters[PIVOTS], counters[LOADED], counters[ROUNDS]
-    scalars[7], scalars[8] = numbers[KEPT], numbers[REJECTED]
-    worst = max(scalars[0], scalars[1], scalars[2], scalars[3])
-    return UNCERTIFIED if status == SOLVED and not worst <= certificate else status
+    """Do as `proceed` does; work has m more entries, where v is kept."""
+    m = v.shape[0]
+    x0 = work[:m]
+    if fresh:
+        for j in range(m):
+            x0[j] = v[j]
+    return proceed(
+        values, offsets, M, x0, b, lo, hi, warm, work[m:], work.view(np.int64)[m:], out, fresh,
+        pinned, symmetry, feasibility, rank, zero_row, certificate, max_pivots, equality_rank,
+        pairs, ahead, behind, f, h,
+    )  # fmt: skip
 
 
-@entry
-def advance(
+@kernel
+def proceed(
     values: np.ndarray,
     offsets: np.ndarray,
     M: np.ndarray,
@@ -166,6 +146,11 @@ def advance(
     certificate: float,
     max_pivots: int,
     equality_rank: float,
+    pairs: int,
+    ahead: int,
+    behind: int,
+    f: np.ndarray,
+    h: float,
 ) -> int:
     """Solve, or go on solving; fill out (layout: see `result.SCALARS`) when done.
 
@@ -177,7 +162,9 @@ def advance(
         work, as_integers: of `work_size`, the same memory twice; keeps the state between calls.
         fresh: whether this is the first call.
         max_pivots: negative for the default, DEFAULT_PIVOTS per row and coordinate.
-        equality_rank: see `install`.
+        equality_rank: if positive, of Find-Indices for the equality rows; see `take_equalities`.
+        pairs, ahead, behind: the order in which they are taken; see `row_at`.
+        f, h: forces that are yet to act, or an empty array; h M^-1 f is added to v at first.
     """
     n, m = values.shape[0], v.shape[0]
     K = offsets.shape[1] if offsets.shape[0] > 0 else 0
@@ -195,9 +182,8 @@ def advance(
     unsettled = False
     if fresh:
         status = start(
-            M, v, lo, hi, warm, counters, st.L, st.first, st.weight, st.y0, st.y, cand.rows,
-            chosen, sh.small, symmetry,
-        )  # fmt: skip
+            M, v, counters, st.L, st.first, st.weight, st.y0, st.y, chosen, symmetry, f, h
+        )
         for k in range(NUMBERS):
             numbers[k] = 0.0
         numbers[KEPT] = np.inf
@@ -211,23 +197,28 @@ def advance(
                 status = NOT_FINITE
             if longest < TINY and largest_entry(values.reshape(values.size)) > 0.0:
                 status = NOT_FINITE
+        if status == SOLVED and equality_rank > 0.0:
+            status, numbers[KEPT], numbers[REJECTED] = take_equalities(
+                values, offsets, b, lo, hi, st.L, st.first, cand, st.loaded, counters, chosen,
+                st.a, st.g, numbers[SHORTEST], max(rank, equality_rank), pairs, ahead, behind,
+            )  # fmt: skip
+        if status == SOLVED:
+            list_first(lo, hi, warm, counters, cand.rows, chosen, sh.small, not equality_rank > 0.0)
     while status == SOLVED:
-        if counters[READY] < counters[CANDIDATES]:
+        if counters[WHITE] < counters[CANDIDATES]:
             whiten(
                 values, offsets, st.L, st.first, cand.rows, counters[WHITE],
                 counters[CANDIDATES], cand.A, cand.offset, cand.d,
             )  # fmt: skip
             counters[WHITE] = counters[CANDIDATES]
-            status = prepare(b, lo, hi, cand, counters, numbers[SHORTEST], equality_rank > 0.0)
+            status = prepare(b, lo, hi, cand, counters, numbers[SHORTEST])
             if status != SOLVED:
                 break
         if counters[STAGE] == INSTALL:
             counters[STAGE] = RUNNING
             wanted = first_guess(cand, st.wanted, counters, warm.shape[0] > 0)
             if wanted >= 0:
-                numbers[KEPT], numbers[REJECTED] = install(
-                    cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank, equality_rank
-                )
+                install(cand, st.loaded, counters, st.wanted[:wanted], st.a, st.g, rank)
                 unsettled = True
         if unsettled:
             settle(cand, st.loaded, counters, st.y0, st.y, st.a, st.g)
@@ -257,7 +248,7 @@ def advance(
             return SURVEY
         before = counters[CANDIDATES]
         numbers[PRIMAL] = look(
-            values, offsets, b, st.L, st.first, x, st.a, cand, counters, chosen, w,
+            values, offsets, b, lo, hi, st.L, st.first, x, st.a, cand, counters, chosen, w,
             feasibility * numbers[SCALE], numbers[SHORTEST],
         )  # fmt: skip
         if np.isnan(numbers[PRIMAL]):
@@ -269,6 +260,36 @@ def advance(
     if status == PAUSED:
         return status
     return report(cand, st.loaded.which, counters, numbers, lo, hi, out, m, status, certificate)
+
+
+@kernel
+def advance(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    M: np.ndarray,
+    v: np.ndarray,
+    b: np.ndarray,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    warm: np.ndarray,
+    work: np.ndarray,
+    as_integers: np.ndarray,
+    out: np.ndarray,
+    fresh: bool,
+    pinned: int,
+    symmetry: float,
+    feasibility: float,
+    rank: float,
+    zero_row: float,
+    certificate: float,
+    max_pivots: int,
+    equality_rank: float,
+) -> int:
+    """Do as `proceed` does from the free motion v, equality rows taken as they stand."""
+    return proceed(
+        values, offsets, M, v, b, lo, hi, warm, work, as_integers, out, fresh, pinned, symmetry,
+        feasibility, rank, zero_row, certificate, max_pivots, equality_rank, 0, 0, 0, v[:0], 0.0,
+    )  # fmt: skip
 
 
 @entry
@@ -288,7 +309,7 @@ def survey(
     feasibility: float,
     certificate: float,
 ) -> int:
-    """Look at all rows after `advance` returned SURVEY, for rows that are violated.
+    """Look at all rows after `proceed` returned SURVEY, for rows that are violated.
 
     Returns:
         SURVEY if there are new candidates for `advance`, else the status of the answer in out.

@@ -22,19 +22,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from holdfast.errors import InfeasibleError, InputError, SolveError, UncertifiedError
 from holdfast.lcp import _checks, _solve
+from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import Options, checked
-from holdfast.lcp.result import LCPResult
+from holdfast.lcp.result import SCALARS, LCPResult
 from holdfast.lcp.rows import BlockRows, split_rows
 from holdfast.lcp.status import Status
 
+Order: TypeAlias = tuple[int, int, int]
+
 _NONE = np.empty(0)
 _IDENTITY = np.empty((0, 0, 0))
+NO_BLOCKS = np.empty((0, 0), dtype=np.int64)  # offsets of dense rows
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _PAUSED, _SURVEY = _solve.PAUSED, _solve.SURVEY
 _LOST = (Status.PIVOT_LIMIT, Status.UNCERTIFIED)
@@ -43,9 +48,9 @@ COARSER_RANKS = (1e-10, 1e-8, 1e-6)
 """Rank tolerances to try where the default one led nowhere: rows so nearly dependent that
 rounding decides which of them are loaded. The certificate stays what it is."""
 
-_advance = _solve.advance
+_kernel = _solve.run
 _survey = _solve.survey
-_work_size = _solve.work_size
+_work_size = lru_cache(maxsize=128)(_solve.work_size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +66,7 @@ class FactoredLCP:
 
 
 class Arrays(NamedTuple):
-    """The problem as the kernel takes it."""
+    """The problem as the kernel takes it: float64, C order, and writable, though never written."""
 
     values: np.ndarray
     offsets: np.ndarray
@@ -70,11 +75,20 @@ class Arrays(NamedTuple):
     b: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    f: np.ndarray = _NONE  # if given, the free motion is v + h M^-1 f
+    h: float = 0.0
+    order: Order = (0, 0, 0)  # in which equality rows are taken; see `_candidates.row_at`
+
+    def problem(self) -> FactoredLCP:
+        """The same for people."""
+        v = self.v + self.h * InertiaFactor(self.M).solve(self.f) if len(self.f) else self.v
+        return FactoredLCP(self.values, self.M, v, self.b, self.lo, self.hi)
 
     @property
     def finite(self) -> bool:
         """Whether rows, inertia, motion and offsets are all finite."""
-        return all(np.isfinite(array).all() for array in (self.values, self.M, self.v, self.b))
+        given = (self.values, self.M, self.v, self.b, self.f)
+        return all(np.isfinite(array).all() for array in given)
 
 
 def solve_factored(
@@ -129,58 +143,61 @@ def solve_arrays(
     arrays: Arrays,
     warm: np.ndarray,
     options: Options,
-    problem: Callable[[], FactoredLCP],
+    problem: Callable[[], FactoredLCP] | None,
     equality_rank: float = 0.0,
+    pinned: int = -1,
 ) -> LCPResult:
     """`solve_factored` for arrays that are known to be in order.
 
     Args:
-        arrays: float64, C order.
+        arrays: see `Arrays`.
         warm: rows expected to be loaded.
         options: tolerances.
-        problem: makes the problem that an error carries.
+        problem: makes the problem that an error carries; None for these arrays.
         equality_rank: if positive, equality rows are cut down to an independent set first
             (Algorithm 2), with this as the rank tolerance; the others get no force and are
             not looked at again.
+        pinned: how many rows have bounds other than those of a contact, equality rows that are
+            cut down not counted; negative if not known.
     """
+    if pinned < 0:
+        pinned = _count_pinned(arrays.lo, arrays.hi)
+    status, out = _run(arrays, warm, options, equality_rank, pinned)
     n, m = arrays.values.shape[0], arrays.v.shape[0]
-    status, out = _run(arrays, warm, options, equality_rank)
     if status == 0:
         return LCPResult(out, n, m)
     if status == _solve.NOT_FINITE and arrays.finite:
-        status, out = _run_rescaled(arrays, warm, options, equality_rank)
+        status, out = _run_rescaled(arrays, warm, options, equality_rank, pinned)
         if status == 0:
             return LCPResult(out, n, m)
     if status in _LOST:
         for rank in COARSER_RANKS:
             coarser = replace(options, rank=rank)
-            again, better = _run(arrays, warm, coarser, equality_rank)
+            again, better = _run(arrays, warm, coarser, equality_rank, pinned)
             if again == 0:
                 return LCPResult(better, n, m, fallback=f"rank={rank:g}")
-    _fail(status, problem(), arrays, out, options)
+    _fail(status, arrays.problem() if problem is None else problem(), arrays, out, options)
 
 
 def _run(
-    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float
+    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float, pinned: int
 ) -> tuple[int, np.ndarray]:
     """Status of the kernel and what it wrote."""
-    values, offsets, M, v, b, lo, hi = arrays
+    values, offsets, M, v, b, lo, hi, f, h, order = arrays
     n, width = values.shape
     m = v.shape[0]
     nb, s, _ = M.shape
-    pinned = _count_pinned(lo, hi) if lo.shape[0] else 0
-    work = np.empty(_work_size(n, width, offsets.shape[1], m, nb, s, pinned, warm.shape[0]))
-    out = np.empty(2 * n + m + min(m, n) + _solve.SCALARS)
-    arguments = options.kernel_arguments
-    as_integers = work.view(np.int64)
+    work = np.empty(m + _work_size(n, width, offsets.shape[1], m, nb, s, pinned, warm.shape[0]))
+    out = np.empty(2 * n + m + min(m, n) + SCALARS)
     status, fresh = _PAUSED, True
     while status in (_PAUSED, _SURVEY):  # between two calls Ctrl-C gets through
-        status = _advance(values, offsets, M, v, b, lo, hi, warm, work, as_integers, out, fresh,
-                          pinned, *arguments, equality_rank)  # fmt: skip
+        status = _kernel(values, offsets, M, v, f, b, lo, hi, warm, work, out, fresh, pinned, h,
+                         *options.kernel_arguments, equality_rank, *order)  # fmt: skip
         fresh = False
         if status == _SURVEY:
-            status = _survey(values, offsets, M, m, b, lo, hi, warm, work, as_integers, out,
-                             pinned, options.feasibility, options.certificate)  # fmt: skip
+            state = work[m:]
+            status = _survey(values, offsets, M, m, b, lo, hi, warm, state, state.view(np.int64),
+                             out, pinned, options.feasibility, options.certificate)  # fmt: skip
     return status, out
 
 
@@ -235,23 +252,26 @@ def _count_pinned(lo: np.ndarray, hi: np.ndarray) -> int:
 
 
 def _run_rescaled(
-    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float
+    arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float, pinned: int
 ) -> tuple[int, np.ndarray]:
     """As `_run`, in units in which squares neither overflow nor vanish.
 
     Rows are multiplied by nu, the inertia by kappa and motions by alpha, powers of two, so that
     nothing is rounded: w becomes alpha nu w, and z becomes kappa alpha / nu z.
     """
-    values, offsets, M, v, b, lo, hi = arrays
+    values, offsets, M, v, b, lo, hi, f, h, order = arrays
     n, m = len(values), len(v)
+    if f.size:
+        v = v + h * InertiaFactor(M).solve(f)
     nu, kappa = _power(values), _power(M)
     alpha = min(_power(v), _power(b) / (nu / np.sqrt(kappa))) if b.size else _power(v)
     force = kappa * alpha / nu
     with np.errstate(all="ignore"):
         rescaled = Arrays(
-            values * nu, offsets, M * kappa, v * alpha, b * alpha * nu, lo * force, hi * force
-        )
-        status, out = _run(rescaled, warm, options, equality_rank)
+            values * nu, offsets, M * kappa, v * alpha, b * alpha * nu, lo * force, hi * force,
+            order=order,
+        )  # fmt: skip
+        status, out = _run(rescaled, warm, options, equality_rank, pinned)
         out[:n] /= force if status != _solve.INFEASIBLE else 1.0  # a certificate has no scale
         out[n : 2 * n] /= alpha * nu
         out[2 * n : 2 * n + m] /= alpha
@@ -278,7 +298,7 @@ def _fail(
     status: int, problem: FactoredLCP, arrays: Arrays, out: np.ndarray, options: Options
 ) -> NoReturn:
     """Turn a status of the kernel into the exception that explains it."""
-    values, _, M, v, b, lo, hi = arrays
+    values, _, M, v, b, lo, hi, *_ = arrays
     n, m = values.shape[0], v.shape[0]
     if status >= _solve.NOT_SYMMETRIC:
         for name, array in (("M", M), ("v", v), ("N", _as_given(problem.N, values)), ("b", b)):

@@ -35,6 +35,21 @@ _NEAR_MISS = 100.0
 _NEAR_HIT = 10.0  # a kept pivot this close above the threshold might as well have been rejected
 
 
+AMBIGUITY = 1e3  # see `Indices`
+
+
+def gap(kept: float, rejected: float) -> float:
+    """See `Indices.gap`."""
+    return kept / rejected if rejected > 0.0 else np.inf
+
+
+def ambiguous(kept: float, rejected: float, rank_tol: float, ambiguity: float = AMBIGUITY) -> bool:
+    """See `Indices.ambiguous`."""
+    near_miss = rejected * _NEAR_MISS > rank_tol
+    near_hit = kept < _NEAR_HIT * rank_tol
+    return gap(kept, rejected) < ambiguity or near_miss or near_hit
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Indices:
     """The rows kept by `find_indices`; unpacks into ``J_rows, S_rows, T_rows``.
@@ -65,7 +80,7 @@ class Indices:
     smallest_kept: float
     largest_rejected: float
     rank_tol: float
-    ambiguity: float = 1e3
+    ambiguity: float = AMBIGUITY
 
     @property
     def rank(self) -> int:
@@ -75,9 +90,7 @@ class Indices:
     @property
     def gap(self) -> float:
         """Smallest kept over largest rejected pivot; inf if nothing (or only 0) was rejected."""
-        if self.largest_rejected == 0.0:
-            return np.inf
-        return self.smallest_kept / self.largest_rejected
+        return gap(self.smallest_kept, self.largest_rejected)
 
     @property
     def ambiguous(self) -> bool:
@@ -88,9 +101,7 @@ class Indices:
         contact heights differ by 1e-8 keeps 39 % of its energy at a threshold of 1e-7 and none
         at 1e-9.
         """
-        near_miss = self.largest_rejected * _NEAR_MISS > self.rank_tol
-        near_hit = self.smallest_kept < _NEAR_HIT * self.rank_tol
-        return self.gap < self.ambiguity or near_miss or near_hit
+        return ambiguous(self.smallest_kept, self.largest_rejected, self.rank_tol, self.ambiguity)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter((self.J_rows, self.S_rows, self.T_rows))

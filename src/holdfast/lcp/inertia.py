@@ -32,9 +32,15 @@ class InertiaFactor:
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """``M^-1 rhs`` for a vector, or for the columns of a matrix."""
-        columns = np.array(np.atleast_2d(rhs.T), order="C")
+        columns = np.array(rhs[None] if rhs.ndim == 1 else rhs.T, order="C")
         _solve(self._L, self._first, columns)
         return columns[0] if rhs.ndim == 1 else columns.T
+
+    def drift(self, v: np.ndarray, f: np.ndarray, h: float) -> np.ndarray:
+        """``v + h M^-1 f``."""
+        x = np.array(f)
+        _drift(self._L, self._first, v, h, x)
+        return x
 
     def size(self, x: np.ndarray) -> float:
         """``(x' M x)^1/2``, the size of a motion."""
@@ -58,6 +64,14 @@ def _solve(L: np.ndarray, first: np.ndarray, columns_inout: np.ndarray) -> None:
     for i in range(columns_inout.shape[0]):
         envelope.solve_lower(L, first, columns_inout[i])
         envelope.solve_upper(L, first, columns_inout[i])
+
+
+@entry
+def _drift(L: np.ndarray, first: np.ndarray, v: np.ndarray, h: float, x_inout: np.ndarray) -> None:
+    envelope.solve_lower(L, first, x_inout)
+    envelope.solve_upper(L, first, x_inout)
+    for j in range(x_inout.shape[0]):
+        x_inout[j] = v[j] + h * x_inout[j]
 
 
 @entry

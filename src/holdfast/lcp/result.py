@@ -8,10 +8,10 @@ import numpy as np
 
 from holdfast.lcp.status import Status
 
-# The data of a result are z (n), w (n), motion (m), loaded rows (at most min(m, n)), then so many
+# The data of a result are z (n), w (n), motion (m), loaded rows (min(m, n) or -1), then so many
 # numbers: residuals primal, dual, complementarity, stationarity; pivots, rank, rounds; smallest
-# kept and largest rejected pivot of the equality rows.
-SCALARS = 9
+# kept and largest rejected pivot of the equality rows, and how many of those are loaded.
+SCALARS = 10
 
 
 class Residuals(NamedTuple):
@@ -104,40 +104,72 @@ class LCPResult:
     @property
     def loaded(self) -> np.ndarray:
         """The loaded rows, in the order in which they entered."""
-        start = 2 * self._n + self._m
-        return self._data[start : start + self.rank].astype(np.int64)
+        return first_loaded(self, self.rank)
 
     @property
     def residuals(self) -> Residuals:
         """Relative residuals on the original data."""
-        return Residuals(*self._scalars[:4].tolist())
+        return Residuals(*scalars(self)[:4])
 
     @property
     def pivots(self) -> int:
         """Rows that entered or left the loaded set."""
-        return int(self._scalars[4])
+        return int(scalars(self)[4])
 
     @property
     def rank(self) -> int:
         """Number of loaded rows."""
-        return int(self._scalars[5])
+        return int(scalars(self)[5])
 
     @property
     def rounds(self) -> int:
         """Passes over all rows."""
-        return int(self._scalars[6])
+        return int(scalars(self)[6])
 
     @property
     def equality_pivots(self) -> tuple[float, float]:
         """Smallest kept and largest rejected pivot of the equality rows."""
-        return float(self._scalars[7]), float(self._scalars[8])
-
-    @property
-    def _scalars(self) -> np.ndarray:
-        return self._data[-SCALARS:]
+        return scalars(self)[7], scalars(self)[8]
 
     def __repr__(self) -> str:
         return (
             f"LCPResult({self.status.name}, n={self._n}, rank={self.rank}, pivots={self.pivots}, "
             f"largest residual {self.residuals.largest:.1e})"
         )
+
+
+def scalars(result: LCPResult) -> list[float]:
+    """The numbers at the end of the data; see `SCALARS`."""
+    return result._data[-SCALARS:].tolist()
+
+
+def first_loaded(result: LCPResult, count: int) -> np.ndarray:
+    """The loaded rows that entered first."""
+    start = 2 * result._n + result._m
+    return result._data[start : start + count].astype(np.int64)
+
+
+def loads(result: LCPResult, position: int, begin: int, end: int) -> bool:
+    """Whether the loaded row at this position is one from begin on and before end."""
+    start = 2 * result._n + result._m + position
+    return start < len(result._data) - SCALARS and bool(begin <= result._data[start] < end)
+
+
+def after(result: LCPResult, pivots: int) -> LCPResult:
+    """The same, reached with so many pivots before."""
+    data = result._data.copy()
+    data[4 - SCALARS] += pivots
+    return LCPResult(data, result._n, result._m)
+
+
+def among(result: LCPResult, which: slice | np.ndarray, count: int) -> LCPResult:
+    """The same for `count` rows, of which these are some; the others have no force and no w."""
+    n, m = result._n, result._m
+    data = np.zeros(2 * count + len(result._data) - 2 * n)
+    data[:count][which], data[count : 2 * count][which] = result.z, result.w
+    data[2 * count :] = result._data[2 * n :]
+    loaded = result.loaded
+    data[2 * count + m : 2 * count + m + len(loaded)] = (
+        which[loaded] if isinstance(which, np.ndarray) else loaded + which.start
+    )
+    return LCPResult(data, count, m)

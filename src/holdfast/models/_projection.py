@@ -2,220 +2,257 @@
 
     minimise  1/2 (x - x0)' M (x - x0)   subject to   G x = c_G,  A x >= c_A
 
-plus rows with dry friction, whose force is bounded. The models say what M, x0 and the rows are;
-this module cuts the equality rows down to an independent set (Find-Indices), hands everything to
-one complementarity solver, and sorts the forces out again.
+plus rows with dry friction, whose force is bounded. The models say what M, x0, the targets and the
+contacts that stick are; this module cuts the equality rows down to an independent set
+(Find-Indices), hands everything to one complementarity solver, and puts the forces back in the
+order of the problem's rows (`holdfast.problem.Stack`).
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, InputError, SolveError
-from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
-from holdfast.lcp.find_indices import Indices, check_rank_tol
+from holdfast.lcp.factored import Arrays, solve_arrays
+from holdfast.lcp.find_indices import ambiguous, check_rank_tol, gap
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import checked
+from holdfast.lcp.result import after, among, first_loaded, loads, scalars
 from holdfast.models._reduction import RANK_TOL, ROUNDING, Elimination, check_targets
-from holdfast.solution import ContactSolution
+from holdfast.problem import ContactProblem
+from holdfast.solution import ContactSolution, Level
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
-_NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
-
-Parts: TypeAlias = tuple[
-    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray
-]  # of J, S, T, R, A and D
-
-
-class Rows(NamedTuple):
-    """What the motion must satisfy. All arrays have m columns or one entry per row."""
-
-    J: np.ndarray
-    S: np.ndarray  # tangents that stick; S and T row by row belong together
-    T: np.ndarray
-    R: np.ndarray
-    c_J: np.ndarray
-    A: np.ndarray  # unilateral: contact normals, then limits
-    c_A: np.ndarray
-    D: np.ndarray
-    D_bound: np.ndarray
 
 
 class Projection(NamedTuple):
-    """Motion, and the force of every row (zero at equality rows found redundant)."""
+    """The answer, with what a `ContactSolution` wants to know about it."""
 
-    motion: np.ndarray
-    f_J: np.ndarray
-    f_S: np.ndarray
-    f_T: np.ndarray
-    f_R: np.ndarray
-    f_A: np.ndarray
-    f_D: np.ndarray
-    pivots: int
-    indices: Indices
-    rank: int  # of the equality rows
-    active: np.ndarray  # (k, m) rows that hold with equality, first the kept equality rows
+    problem: ContactProblem
+    sticking: np.ndarray
+    arrays: Arrays
+    answer: lcp.LCPResult  # for all rows of the stack; those that take no part have no force
+    rank_tol: float
+    level: Level = "velocity"
+    damping: np.ndarray | None = None  # (m, m) viscous drag
+    viscous: np.ndarray | None = None  # (n, 2) its forces
+
+    motion = property(lambda self: self.answer.motion)
+    pivots = property(lambda self: self.answer.pivots)
+    extra = property(lambda self: self._part(2))
+    bilateral = property(lambda self: self._part(3))
+    normal = property(lambda self: self._part(4))
+    unilateral = property(lambda self: self._part(5))
+    dry = property(lambda self: self._part(6))
+    rank = property(lambda self: int(scalars(self.answer)[9]))
+    rank_gap = property(lambda self: gap(*self.answer.equality_pivots))
+
+    @property
+    def rank_ambiguous(self) -> bool:
+        """Whether the motion may depend on the rank tolerance."""
+        kept, rejected = self.answer.equality_pivots
+        return ambiguous(kept, rejected, self.rank_tol)
+
+    def _part(self, number: int) -> np.ndarray:
+        return self.problem.stack.split(self.answer.z)[number]
+
+    @property
+    def tangent(self) -> np.ndarray:
+        """(n, 2) along S and T."""
+        tangent = np.zeros((self.problem.n, 2))
+        for k in range(2):
+            forces = self._part(k)
+            tangent[: len(forces), k] = forces
+        return tangent if self.viscous is None else tangent + self.viscous
 
     @property
     def loaded(self) -> np.ndarray:
-        """Rows of A that carry force."""
-        return self.f_A.nonzero()[0]
+        """Contacts, and from n on rows of U, that carry force."""
+        _, _, _, j, _, u, _ = self.problem.stack.ends
+        return self.answer.z[j:u].nonzero()[0]
+
+    @property
+    def equal(self) -> np.ndarray:
+        """The equality rows found independent: those of J, then the others."""
+        return first_loaded(self.answer, self.rank)
+
+    @property
+    def bilateral_rows(self) -> np.ndarray:
+        """Rows of J found independent."""
+        begin, equal = self.problem.stack.ends[2], self.equal
+        return equal[equal >= begin] - begin
+
+    @property
+    def active(self) -> np.ndarray:
+        """(k, m) rows that hold with equality, first the independent equality rows."""
+        _, _, _, j, _, u, _ = self.problem.stack.ends
+        stuck = np.flatnonzero(np.abs(self.dry) < self.arrays.hi[u:])
+        return self.arrays.values[np.concatenate([self.equal, j + self.loaded, u + stuck])]
+
+    @property
+    def drag(self) -> np.ndarray:
+        """(m, m) viscous drag."""
+        m = self.problem.m
+        return np.zeros((m, m)) if self.damping is None else self.damping
 
 
 def project(
-    M: np.ndarray,
-    x0: np.ndarray,
-    rows: Rows,
-    *,
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    arrays: Arrays,
     solver: str = "ppm",
     options: lcp.Options | None = None,
     rank_tol: float = RANK_TOL,
     warm_start: Any = None,
 ) -> Projection:
-    """Project the free motion x0 on what the rows allow, in the metric of M.
+    """Project the free motion on what the rows allow.
 
     "qp" and "lemke" solve an LCP whose matrix is certified, not its rows. Where those miss the
     certificate (the matrix squares their condition), pivoting goes on from the loaded set.
 
+    Args:
+        problem: whose rows these are.
+        sticking: (n,) contacts whose tangents, and rows of R, are equality rows.
+        arrays: metric, free motion, targets and bounds for all rows of the problem's stack.
+        solver: "ppm", "qp" or "lemke".
+        options: tolerances of the solver.
+        rank_tol: of Find-Indices.
+        warm_start: an earlier solution, or contacts (and rows of U) expected to be loaded.
+
     Raises:
-        InfeasibleError: with one weight per row in `certificate`, in the order of `by_part`.
+        InfeasibleError: with one weight per row in `certificate`, in the order of the stack.
     """
     check_rank_tol(rank_tol)
-    warm = warm_rows(warm_start, len(rows.A))
-    pivot = partial(_project_pivoting, M, x0, rows, checked(options), rank_tol, warm)
+    options = checked(options)
+    warm = _NO_ROWS if warm_start is None else warm_rows(warm_start, problem)
     if solver == "ppm":
-        return pivot()
+        return _pivot(problem, sticking, arrays, options, rank_tol, warm)
     if solver not in ("lemke", "qp"):
         raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
+    pivot = partial(_pivot, problem, sticking, arrays, options, rank_tol)
     try:
-        answer, miss = _project_dense(M, x0, rows, solver, options, rank_tol)
+        found, miss = _project_dense(problem, sticking, arrays, solver, options, rank_tol)
     except InfeasibleError:  # it knows nothing of the equality rows; pivoting has the whole proof
-        return pivot()
+        return pivot(warm)
     except SolveError as failure:  # a ray, or endless pivots: perhaps since there is no answer
         try:
-            pivot()
+            pivot(warm)
         except InfeasibleError:
             raise
         except SolveError:
             pass
         raise failure
-    if miss <= checked(options).certificate:
-        return answer
-    better = _project_pivoting(M, x0, rows, checked(options), rank_tol, answer.loaded)
-    return better._replace(pivots=answer.pivots + better.pivots)
+    if miss <= options.certificate:
+        return found
+    better = pivot(found.loaded)
+    return better._replace(answer=after(better.answer, found.pivots))
 
 
-def _project_dense(
-    M: np.ndarray,
-    x0: np.ndarray,
-    rows: Rows,
-    solver: str,
-    options: lcp.Options | None,
-    rank_tol: float,
-) -> tuple[Projection, float]:
-    """The same with the equality rows cut down and eliminated first; how far the rows miss."""
-    indices = lcp.find_indices(M, rows.J, rows.S, rows.T, rank_tol=rank_tol)
-    kept = _kept(rows, indices)
-    extra = _independent_extra(M, kept, rows.R, rank_tol)
-    G = np.vstack([kept, rows.R[extra]])
-    c_G = np.zeros(len(G))
-    c_G[: len(indices.J_rows)] = rows.c_J[indices.J_rows]
-    z, motion, pivots, miss = _solve_dense(M, x0, G, c_G, rows, solver, options)
-    g, a = len(G), len(rows.A)
-    f_J, f_S, f_T, f_R = forces = [np.zeros(len(part)) for part in (rows.J, rows.S, rows.T, rows.R)]
-    start = 0
-    for force, which in zip(forces, (*indices, extra), strict=True):
-        force[which] = z[start : start + len(which)]
-        start += len(which)
-    check_targets(M, rows.J, rows.c_J, indices.J_rows, motion, x0)
-    f_A, f_D = z[g : g + a], z[g + a :]
-    active = np.concatenate([G, rows.A[f_A != 0.0], rows.D[np.abs(f_D) < rows.D_bound]])
-    return Projection(motion, f_J, f_S, f_T, f_R, f_A, f_D, pivots, indices, g, active), miss
-
-
-def _project_pivoting(
-    M: np.ndarray,
-    x0: np.ndarray,
-    rows: Rows,
+def _pivot(
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    arrays: Arrays,
     options: lcp.Options,
     rank_tol: float,
     warm: np.ndarray,
 ) -> Projection:
     """The same in one go: the solver cuts the equality rows down as it loads them.
 
-    Rows go in by the order of the paper's Algorithm 2: J, then S and T contact by contact; R
-    after them. Unilateral rows and rows with dry friction follow.
+    They are taken by the order of the paper's Algorithm 2: J, then S and T contact by contact; R
+    after them.
     """
-    J, S, T, R, c_J, A, _, D, D_bound = rows
-    j, t, a = len(J), len(S) + len(T), len(A)
-    g = j + t + len(R)  # equality rows
-    values, b, lo, hi = _stack(rows)
-    blocks = np.array(M if M.ndim == 3 else M[None])
-    arrays = Arrays(values, _NO_BLOCKS, blocks, np.array(x0), b, lo, hi)
-    answer = solve_arrays(
-        arrays, warm + g, options, lambda: FactoredLCP(values, M, x0, b, lo, hi), rank_tol
+    stack = problem.stack
+    _, _, r, j, _, u, k = stack.ends
+    part, which, out = arrays, None, 0
+    if r > 0 and sticking is not stack.everywhere and not sticking.all():
+        which, part = _taking_part(problem, sticking, arrays)
+        out = k - len(part.b)  # rows that take no part
+    if len(warm):
+        warm = warm + (j - out)
+    try:
+        answer = solve_arrays(part, warm, options, None, rank_tol, k - u)
+    except InfeasibleError as error:
+        if which is not None:
+            certificate, error.certificate = error.certificate, np.zeros(k)
+            error.certificate[which] = certificate
+        raise
+    found = Projection(
+        problem, sticking, arrays, answer if which is None else among(answer, which, k), rank_tol
     )
-    z, equal = answer.z, answer.loaded
-    equal = equal[equal < g]
-    equal.sort()
-    ends = equal.searchsorted((j, j + t))
-    tangents, step = equal[ends[0] : ends[1]] - j, 2 if len(T) else 1
-    second = tangents % step == 1
-    indices = Indices(
-        equal[: ends[0]], tangents[~second] // step, tangents[second] // step,
-        *answer.equality_pivots, rank_tol,
-    )  # fmt: skip
-    motion = answer.motion
-    check_targets(M, J, c_J, indices.J_rows, motion, x0)
-    forces = by_part(z, rows)
-    holding = [equal, g + forces[4].nonzero()[0]]
-    if len(D):
-        holding.append(g + a + np.flatnonzero(np.abs(forces[5]) < D_bound))
-    active = values[np.concatenate(holding)]
-    return Projection(motion, *forces, answer.pivots, indices, len(equal), active)
+    if j > r and not loads(answer, j - r - 1, r - out, j - out):  # not all of J were kept
+        _check_joints(found)
+    return found
 
 
-def _stack(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, offsets and bounds one below the other: J, S and T in turns, R, A, D."""
-    J, S, T, R, c_J, A, c_A, D, D_bound = rows
-    j, a = len(J), len(A)
-    t = j + len(S) + len(T)
-    g = t + len(R)
-    values = np.empty((g + a + len(D), J.shape[1]))
-    offsets, lo, hi = np.zeros((3, len(values)))
-    lo[:g] = -np.inf
-    hi.fill(np.inf)
-    values[:j] = J
-    offsets[:j] = -c_J
-    if len(T):
-        values[j:t:2], values[j + 1 : t : 2] = S, T
+def _taking_part(
+    problem: ContactProblem, sticking: np.ndarray, arrays: Arrays
+) -> tuple[slice | np.ndarray, Arrays]:
+    """Rows that take part: not the friction rows of contacts that do not stick."""
+    _, t, r, j, _, _, k = problem.stack.ends
+    if sticking.any():
+        tangents, others = np.concatenate([sticking, sticking])[:t], np.ones(k - r, dtype=bool)
+        held = np.concatenate([tangents, sticking[problem.R_contact], others])
+        which = np.flatnonzero(held)
     else:
-        values[j:t] = S
-    values[t:g] = R
-    values[g : g + a] = A
-    offsets[g : g + a] = -c_A
-    if len(D):
-        values[g + a :] = D
-        lo[g + a :], hi[g + a :] = -D_bound, D_bound
-    return values, offsets, lo, hi
+        which = slice(r, k)
+    b = arrays.b[which]
+    out, pairs = k - len(b), int(np.count_nonzero(sticking)) if arrays.order[0] else 0
+    return which, arrays._replace(
+        values=arrays.values[which], b=b, lo=arrays.lo[which], hi=arrays.hi[which],
+        order=(pairs, r - out, j - out),
+    )  # fmt: skip
 
 
-def by_part(z: np.ndarray, rows: Rows) -> Parts:
-    """Entries of J, S, T, R, A and D, out of one vector in the order of `_stack`."""
-    j = len(rows.J)
-    t = j + len(rows.S) + len(rows.T)
-    r = t + len(rows.R)
-    a = r + len(rows.A)
-    S, T = (z[j:t:2], z[j + 1 : t : 2]) if len(rows.T) else (z[j:t], z[:0])
-    return z[:j], S, T, z[t:r], z[r:a], z[a:]
+def _check_joints(found: Projection) -> None:
+    """See `check_targets`."""
+    p, arrays = found.problem, found.arrays
+    _, _, _, target, *_ = p.stack.split(-arrays.b)
+    check_targets(arrays.M, p.J, target, found.bilateral_rows, found.motion, free_motion(arrays))
 
 
-def _kept(rows: Rows, indices: Indices) -> np.ndarray:
-    return np.vstack([rows.J[indices.J_rows], rows.S[indices.S_rows], rows.T[indices.T_rows]])
+def free_motion(arrays: Arrays) -> np.ndarray:
+    """``v + h M^-1 f``."""
+    if not len(arrays.f):
+        return arrays.v
+    return InertiaFactor(arrays.M).drift(arrays.v, arrays.f, arrays.h)
+
+
+def _project_dense(
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    arrays: Arrays,
+    solver: str,
+    options: lcp.Options,
+    rank_tol: float,
+) -> tuple[Projection, float]:
+    """The same with the equality rows cut down and eliminated first; how far the rows miss."""
+    p, held, rows = problem, sticking, arrays.values
+    M = arrays.M[0] if len(arrays.M) == 1 else p.inertia
+    s, t, r, j, _, _, k = p.stack.ends
+    numbers = [np.arange(r, j)]
+    for begin, end, mask in ((0, s, held), (s, t, held), (t, r, held[p.R_contact])):
+        numbers.append(begin + np.flatnonzero(mask) if end > begin else _NO_ROWS)
+    J, S, T, R = (rows[which] for which in numbers)
+    indices = lcp.find_indices(M, J, S, T, rank_tol=rank_tol)
+    equal = np.concatenate([
+        which[kept] for which, kept in zip(numbers, indices, strict=False)
+    ])  # fmt: skip
+    extra = numbers[3][_independent_extra(M, rows[equal], R, rank_tol)]
+    equal = np.concatenate([equal, extra])
+    forces, motion, pivots, miss = _solve_dense(p, arrays, M, equal, solver, options)
+    z = np.zeros(k)
+    z[equal], z[j:] = forces[: len(equal)], forces[len(equal) :]
+    numbers = (pivots, len(equal), 1, indices.smallest_kept, indices.largest_rejected, len(equal))
+    answer = lcp.LCPResult(
+        np.concatenate([z, np.zeros(k), motion, equal, np.zeros(4), numbers]), k, p.m
+    )
+    found = Projection(p, sticking, arrays, answer, rank_tol)
+    _check_joints(found)
+    return found, miss
 
 
 def _independent_extra(
@@ -223,31 +260,34 @@ def _independent_extra(
 ) -> np.ndarray:
     """Rows of R that are independent of the kept rows and of each other."""
     if len(R) == 0:
-        return np.zeros(0, dtype=np.int64)
+        return _NO_ROWS
     both = lcp.find_indices(M, np.vstack([kept, R]), rank_tol=rank_tol).J_rows
     return both[both >= len(kept)] - len(kept)
 
 
 def _solve_dense(
+    problem: ContactProblem,
+    arrays: Arrays,
     M: np.ndarray,
-    x0: np.ndarray,
-    G: np.ndarray,
-    c_G: np.ndarray,
-    rows: Rows,
+    equal: np.ndarray,
     solver: str,
-    options: lcp.Options | None,
+    options: lcp.Options,
 ) -> tuple[np.ndarray, np.ndarray, int, float]:
-    """The LCP of the unilateral rows alone, as the paper has it, solved dense.
+    """The LCP of the other rows alone, as the paper has it, solved dense.
 
     Returns:
-        Forces, motion, pivots, and the largest relative violation of a row by that motion.
+        Forces of the equality rows and of the others, motion, pivots, and the largest relative
+        violation of a row by that motion.
     """
-    reduction = Elimination(InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), x0, G, c_G)
-    B, targets = np.vstack([rows.A, rows.D]), np.concatenate([rows.c_A, np.zeros(len(rows.D))])
+    _, _, _, j, _, u, k = problem.stack.ends
+    rows, lo, hi = arrays.values, arrays.lo[j:], arrays.hi[j:]
+    B, targets = rows[j:], -arrays.b[j:]
+    reduction = Elimination(
+        InertiaFactor(np.array(M[None])), np.linalg.cholesky(M), free_motion(arrays), rows[equal],
+        -arrays.b[equal],
+    )  # fmt: skip
     columns, left, e = reduction.rows(B, targets)
-    lo = np.concatenate([np.zeros(len(rows.A)), -rows.D_bound])
-    hi = np.concatenate([np.full(len(rows.A), np.inf), rows.D_bound])
-    bounds = {"lo": lo, "hi": hi} if len(rows.D) else {}
+    bounds = {"lo": lo, "hi": hi} if k > u else {}
     answer = lcp.solve(left.T @ left, e, solver, options, **bounds)
     length, free = np.linalg.norm(columns, axis=0), np.linalg.norm(reduction.y0)
     z = np.where(np.abs(answer.z) * length > ROUNDING * free, answer.z, 0.0)  # or nothing presses
@@ -262,10 +302,8 @@ def _solve_dense(
     return forces, motion, answer.pivots, float(miss.max(initial=0.0))
 
 
-def warm_rows(warm_start: Any, count: int) -> np.ndarray:
-    """Row numbers of a warm start, those from 0 to count - 1."""
-    if warm_start is None:
-        return _NO_ROWS
+def warm_rows(warm_start: Any, problem: ContactProblem) -> np.ndarray:
+    """Row numbers of a warm start, those of contacts and, from n on, of rows of U."""
     given = warm_start.loaded if isinstance(warm_start, ContactSolution) else warm_start
     try:
         rows = np.asarray(given)
@@ -276,4 +314,5 @@ def warm_rows(warm_start: Any, count: int) -> np.ndarray:
             "warm_start", f"has dtype {rows.dtype} and shape {rows.shape}; expected the numbers "
             "of contacts (and, from n on, of rows of U), or an earlier solution"
         )  # fmt: skip
+    count = problem.n + len(problem.U)
     return rows[(rows >= 0) & (rows < count)].astype(np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.lcp import _factor as factor
 from holdfast.lcp._kernel import entry, fast_kernel, kernel
-from holdfast.lcp._pivoting import norm
+from holdfast.lcp._pivoting import dot, norm
 
 EXACT = 1e-9  # relative error of the net effect
 PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing
@@ -23,6 +23,7 @@ DEPENDENT = 1e-9  # what is left of rows outside the span of others that is roun
 NOISE = 1e-6  # the same where a collision detector placed the points; used only if need be
 SHORTEST = 1e-12  # and then down to here
 MAX_STEPS = 30
+TALL = 16  # rows per coordinate from which on they are compressed first, so many at a time
 
 SHARED, UNTIED, FAILED = 0, 1, 2  # what the kernels return
 
@@ -100,6 +101,46 @@ def _outside(Q: np.ndarray, k: int, y_inout: np.ndarray) -> None:
             y_inout[j] -= t * Q[l, j]
 
 
+@fast_kernel
+def _compress(A: np.ndarray, weight: np.ndarray, C_work: np.ndarray, R_out: np.ndarray) -> None:
+    """Fill the rows of R_out with m entries each that have the products of ``W^1/2 A``'s columns.
+
+    A is read once, some rows at a time that stay in the cache: the columns found so far and the
+    new entries below them are made triangular again, by Gram-Schmidt.
+    """
+    n, m = A.shape
+    size = C_work.shape[1] - m
+    for l in range(m):
+        for j in range(m):
+            R_out[l, j] = 0.0
+    begin = 0
+    while begin < n:
+        count = min(size, n - begin)
+        for l in range(m):
+            for j in range(m):
+                C_work[l, j] = R_out[l, j]
+        for i in range(count):
+            root = np.sqrt(weight[begin + i])
+            for l in range(m):
+                C_work[l, m + i] = root * A[begin + i, l]
+        for j in range(m):
+            q = C_work[j, : m + count]
+            length = norm(q)
+            if length == 0.0:
+                continue  # and R_out is still zero here
+            scale = 1.0 / length
+            for i in range(m + count):
+                q[i] *= scale
+            R_out[j, j] = length
+            for l in range(j + 1, m):
+                c = C_work[l, : m + count]
+                t = dot(q, c)
+                for i in range(m + count):
+                    c[i] -= t * q[i]
+                R_out[l, j] = t
+        begin += count
+
+
 @kernel
 def _least(
     A: np.ndarray,
@@ -144,11 +185,20 @@ def _least_beyond(
     n, m = A.shape
     C, Q, R, which = columns_work[0], columns_work[1], square_work[2], which_work
     rest, y = vector_work[0], vector_work[1]
-    for i in range(n):
-        root = np.sqrt(weight[i])
-        f_out[i] = 0.0
+    tall = dependent >= NOISE and n > (TALL + 1) * m > 0
+    if tall:
+        width = m + TALL * m
+        _compress(A, weight, Q.reshape(m * n)[: m * width].reshape(m, width), square_work[3])
+        C = C.reshape(m * n)[: m * m].reshape(m, m)
         for j in range(m):
-            C[j, i] = root * A[i, j]
+            for l in range(m):
+                C[j, l] = square_work[3, j, l]
+    for i in range(n):
+        f_out[i] = 0.0
+        if not tall:
+            root = np.sqrt(weight[i])
+            for j in range(m):
+                C[j, i] = root * A[i, j]
     longest = 0.0
     for j in range(m):
         longest = max(longest, norm(C[j]))
@@ -160,12 +210,14 @@ def _least_beyond(
         for l in range(rank):
             y[l] = rest[which[l]]
         factor.solve_lower_factor(R, rank, y)
-        for l in range(rank):
+        for l in range(rank if not tall else 0):
             for i in range(n):
                 f_out[i] += np.sqrt(weight[i]) * y[l] * Q[l, i]
         factor.solve_upper_factor(R, rank, y)
         for l in range(rank):
             mu_out[which[l]] += y[l]
+        for i in range(n if tall else 0):
+            f_out[i] = weight[i] * dot(A[i], mu_out)
         for j in range(m):
             rest[j] = q[j]
         for i in range(n):
@@ -287,15 +339,16 @@ def share_tangents(
     """
     k, m = rows.shape
     Q, R = square_work[0], square_work[1]
-    A, each, q, force = A_work, each_work[0], vector_work[3], vector_work[4]
+    each, q, force = each_work[0], vector_work[3], vector_work[4]
     _normalise(free_inout, free_out)
     known = _basis(free_inout, DEPENDENT, free_work, Q, R, which_work[0])
+    A = rows if known == 0 else A_work
     for i in range(k):
         t_out[i] = 0.0
         each[i] = weight[contact[i]]
-        for j in range(m):
+        for j in range(m if known > 0 else 0):
             A[i, j] = rows[i, j]
-        if each[i] > 0.0:
+        if known > 0 and each[i] > 0.0:
             _outside(Q, known, A[i])
             _outside(Q, known, A[i])
     for j in range(m):

@@ -41,22 +41,22 @@ class Spread(NamedTuple):
 def spread_forces(solution: ContactSolution) -> Spread:
     """Spread the forces of a solution out; viscous drag stays where it is."""
     p, held = solution.problem, solution.sticking
-    N, S, T, J, R = (p.whitened[name] for name in "NSTJR")
+    N, J, R = (p.whitened[name] for name in "NJR")
     kept = solution.bilateral_rows
     joints = J[kept]
-    tangents = [rows * held[:, None] for rows in (S, T) if len(rows)]
-    loads = [solution.tangent[:, k] * held for k, rows in enumerate((S, T)) if len(rows)]
-    total = N.T @ solution.normal + J.T @ solution.bilateral + R.T @ solution.extra
-    for rows, load in zip(tangents, loads, strict=True):
-        total = total + rows.T @ load
+    count = p.stack.ends[1]  # tangents, first those along S
+    rows = p.whitened_rows[:count]
+    contact = np.arange(count) % max(p.n, 1)
+    if not held.all():
+        rows = rows * held[contact, None]
+    load = (solution.tangent.T * held).ravel()[:count]
+    total = N.T @ solution.normal + J.T @ solution.bilateral + R.T @ solution.extra + rows.T @ load
 
     work = Work(p.n, p.m)
     normal = _normals(solution, N, p.factor.whiten(solution.active[: solution.rank]), work)
     pressed = normal > PRESSED * normal.max(initial=0.0)
     rest = total - N.T @ normal
     size = float(np.linalg.norm(total))
-    rows = np.concatenate(tangents) if tangents else N[:0]
-    contact = np.tile(np.arange(p.n), len(tangents))
     for tied in (True, False):  # where they must, tangential forces act where nothing presses
         turning = (held & pressed if tied else held)[p.R_contact]
         weight = normal * pressed if tied else np.ones(p.n)
@@ -68,7 +68,7 @@ def spread_forces(solution: ContactSolution) -> Spread:
         return _as_they_are(solution)
 
     tangent = solution.tangent * ~held[:, None]
-    for k in range(len(tangents)):
+    for k in range(count // max(p.n, 1)):
         tangent[:, k] += t[k * p.n : (k + 1) * p.n]
     bilateral, extra = np.zeros(len(J)), np.zeros(len(R))
     bilateral[kept] = others[: len(kept)]

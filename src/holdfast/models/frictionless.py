@@ -35,6 +35,6 @@ class Frictionless(ContactModel):
         """Solve one problem; see `ContactModel.solve`."""
         check_problem(problem)
         return solve_velocity(
-            problem, np.zeros(problem.n, dtype=bool), np.zeros(problem.n), solver=self.solver,
-            options=self.options, warm_start=warm_start,
+            problem, np.zeros(problem.n, dtype=bool), solver=self.solver, options=self.options,
+            warm_start=warm_start,
         )  # fmt: skip

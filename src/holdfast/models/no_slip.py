@@ -54,13 +54,12 @@ class NoSlip(ContactModel):
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
         check_problem(problem)
-        none = np.zeros(problem.n)
 
         def held(sticking: np.ndarray) -> ContactSolution:
             return solve_velocity(
-                problem, sticking, none, solver=self.solver, options=self.options,
+                problem, sticking, solver=self.solver, options=self.options,
                 rank_tol=self.rank_tol, warm_start=warm_start,
             )  # fmt: skip
 
-        everything = np.ones(problem.n, dtype=bool)
-        return held(everything) if self.grip == "all" else grip_loaded(problem, held, everything)
+        everywhere = problem.stack.everywhere
+        return held(everywhere) if self.grip == "all" else grip_loaded(problem, held, everywhere)

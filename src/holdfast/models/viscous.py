@@ -10,9 +10,13 @@ import numpy as np
 from holdfast import lcp
 from holdfast.errors import InputError
 from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
-from holdfast.models._projection import Rows, project
 from holdfast.models._reduction import RANK_TOL
-from holdfast.models._velocity import drag_matrix, errors_about, solution_of, solve_velocity
+from holdfast.models._velocity import (
+    drag_forces,
+    drag_matrix,
+    project_for,
+    solve_velocity,
+)
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
@@ -79,25 +83,18 @@ class Viscous(ContactModel):
         drag = drag_matrix(p, mu_v)
         dry, bound = dry_forces(p)
         free = p.solve(p.f - drag @ p.v + p.D.T @ dry)
-        none = np.zeros((0, p.m))
-        rows = Rows(
-            J=p.J, S=none, T=none, R=none, c_J=-p.Jdot_v,
-            A=np.vstack([p.N, p.U]), c_A=-np.concatenate([p.Ndot_v, p.Udot_v]),
-            D=p.D, D_bound=bound,
+        arrays = p.stack.arrays
+        b, lo, hi = np.array([arrays.b, arrays.lo, arrays.hi])
+        _, _, _, J, N, U, _ = p.stack.split(b)
+        J[:], N[:], U[:] = p.Jdot_v, p.Ndot_v, p.Udot_v
+        p.stack.split(lo)[6][:], p.stack.split(hi)[6][:] = -bound, bound
+        found = project_for(
+            p, np.zeros(p.n, dtype=bool), arrays._replace(v=free, f=free[:0], b=b, lo=lo, hi=hi),
+            self.solver, self.options, RANK_TOL, warm_start,
         )  # fmt: skip
-        M = p.M if self.solver == "ppm" else p.inertia
-        sticking = np.zeros(p.n, dtype=bool)
-        with errors_about(problem, rows, sticking):
-            answer = project(
-                M, free, rows, solver=self.solver, options=self.options, rank_tol=RANK_TOL,
-                warm_start=warm_start,
-            )  # fmt: skip
-        tangent = np.zeros((p.n, 2))
-        for k, tangents in enumerate((p.S, p.T)):
-            if len(tangents):
-                tangent[:, k] = -mu_v * (tangents @ p.v)
-        solution = solution_of(p, answer, "acceleration", sticking, drag, tangent)
-        return replace(solution, dry=solution.dry + dry)
+        viscous = drag_forces(p, mu_v, p.v)
+        found = found._replace(level="acceleration", damping=drag, viscous=viscous)
+        return replace(ContactSolution.of(found), dry=found.dry + dry)
 
 
 def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
