@@ -162,7 +162,7 @@ def solve_arrays(
     """
     if pinned < 0:
         pinned = _count_pinned(arrays.lo, arrays.hi)
-    status, out = _run(arrays, warm, options, equality_rank, pinned)
+    status, out = run(arrays, warm, options, equality_rank, pinned)
     n, m = arrays.values.shape[0], arrays.v.shape[0]
     if status == 0:
         return LCPResult(out, n, m)
@@ -173,13 +173,13 @@ def solve_arrays(
     if status in _LOST:
         for rank in COARSER_RANKS:
             coarser = replace(options, rank=rank)
-            again, better = _run(arrays, warm, coarser, equality_rank, pinned)
+            again, better = run(arrays, warm, coarser, equality_rank, pinned)
             if again == 0:
                 return LCPResult(better, n, m, fallback=f"rank={rank:g}")
     _fail(status, arrays.problem() if problem is None else problem(), arrays, out, options)
 
 
-def _run(
+def run(
     arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float, pinned: int
 ) -> tuple[int, np.ndarray]:
     """Status of the kernel and what it wrote."""
@@ -254,7 +254,7 @@ def _count_pinned(lo: np.ndarray, hi: np.ndarray) -> int:
 def _run_rescaled(
     arrays: Arrays, warm: np.ndarray, options: Options, equality_rank: float, pinned: int
 ) -> tuple[int, np.ndarray]:
-    """As `_run`, in units in which squares neither overflow nor vanish.
+    """As `run`, in units in which squares neither overflow nor vanish.
 
     Rows are multiplied by nu, the inertia by kappa and motions by alpha, powers of two, so that
     nothing is rounded: w becomes alpha nu w, and z becomes kappa alpha / nu z.
@@ -271,7 +271,7 @@ def _run_rescaled(
             values * nu, offsets, M * kappa, v * alpha, b * alpha * nu, lo * force, hi * force,
             order=order,
         )  # fmt: skip
-        status, out = _run(rescaled, warm, options, equality_rank, pinned)
+        status, out = run(rescaled, warm, options, equality_rank, pinned)
         out[:n] /= force if status != _solve.INFEASIBLE else 1.0  # a certificate has no scale
         out[n : 2 * n] /= alpha * nu
         out[2 * n : 2 * n + m] /= alpha

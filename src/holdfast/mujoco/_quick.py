@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp.factored import Arrays, _run
+from holdfast.lcp.factored import Arrays, run
 from holdfast.lcp.options import DEFAULT
 from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
@@ -150,11 +150,12 @@ class Quick:
     def _rounds(self, arrays: tuple[np.ndarray, ...]) -> int:
         """Pose, solve and weigh for as long as it takes."""
         work, words, _, sizes, _ = arrays
-        status = search.AGAIN
+        status, dry = search.AGAIN, Sizes(*sizes.tolist()).nf
         while status == search.AGAIN:
             k, warm, rank_tol = search.pose(*arrays)
-            *problem, expected = posed(work, words, sizes, k, warm)
-            solved, y = _run(Arrays(*problem), expected, self._tolerances, rank_tol)
+            rows, blocks, A, v, b, lo, hi, expected = posed(work, words, sizes, k, warm)
+            problem = Arrays(rows, blocks, A, v, b, lo, hi)
+            solved, y = run(problem, expected, self._tolerances, rank_tol, dry)
             status = search.weigh(*arrays, y, k, solved)
         return status
 
