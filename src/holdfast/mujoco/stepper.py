@@ -10,10 +10,10 @@ A step is build, solve, apply:
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from itertools import compress
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Stepper:
 
     The stepper works on a copy of the model, kept up to date with it, and on the user's data.
     If anything goes wrong in a step, the state in `data` is as it was before that step.
+    Threads that step at the same time need a stepper each.
 
     Args:
         model: `mujoco.MjModel`.
@@ -115,6 +116,7 @@ class Stepper:
         self._solved: dict[bytes, Answer] = {}  # in this step, by island
         self._watch = FrictionWatch()
         self._warm: tuple[bytes, np.ndarray] | None = None
+        self._in_use = threading.Lock()
 
     @property
     def model(self) -> Any:
@@ -174,7 +176,19 @@ class Stepper:
             SolveError: no certified motion exists or was found; the state is as before the
                 failing step.
             UnsupportedError: a state that cannot be stepped, as one with NaN.
+            HoldfastError: the stepper is in the middle of a step, in another thread or because a
+                callback calls it.
         """
+        if not self._in_use.acquire(blocking=False):
+            raise HoldfastError("the stepper is in the middle of a step; make another one for each "
+                                "thread, and for callbacks")  # fmt: skip
+        try:
+            self._advance_by(data, nstep)
+        finally:
+            self._in_use.release()
+
+    def _advance_by(self, data: Any, nstep: int) -> None:
+        """Take so many steps."""
         model, before = self.shadow.model, self._before
         for _ in range(nstep):
             self._found, self._stepped = None, False
@@ -356,42 +370,6 @@ class Stepper:
             return Contacts.none()
         laws = compress(self._laws_of(self._answer.rows), self._answer.contacts.tolist())
         return Contacts.of(self.model, self._answer, list(laws))
-
-
-_steppers: WeakKeyDictionary[Any, dict[Any, Stepper]] = WeakKeyDictionary()
-
-
-def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int = 1) -> None:
-    """Advance `data` as `mujoco.mj_step(model, data)` does, with exact contact.
-
-    One `Stepper` per model and contact model is kept while the model lives; for its table of
-    contacts, its solution or laws per pair, make a `Stepper`.
-
-    Example:
-        >>> import mujoco, holdfast as hf
-        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
-        ...   <geom type="plane" size="1 1 1"/>
-        ...   <body pos="0 0 0.3"><freejoint/><geom type="sphere" size="0.1"/></body>
-        ... </worldbody></mujoco>''')
-        >>> data = mujoco.MjData(model)
-        >>> for _ in range(500):
-        ...     hf.step(model, data)  # was: mujoco.mj_step(model, data)
-        >>> float(round(data.qpos[2], 9))  # on the floor, not in it
-        0.1
-    """
-    steppers = _steppers.setdefault(model, {})
-    contact = NoSlip() if contact is None else contact
-    try:
-        stepper = steppers.get(contact)
-    except TypeError as error:  # it holds arrays
-        raise InputError("contact", "cannot be told from others; make a Stepper of it") from error
-    if stepper is None:
-        stepper = steppers[contact] = Stepper(model, contact)
-    stepper.shadow.user = model
-    try:
-        stepper.step(data, nstep)
-    finally:
-        stepper.shadow.user = None  # or the cached stepper would keep its model alive
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:

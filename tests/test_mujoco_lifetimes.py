@@ -1,0 +1,81 @@
+"""Data, models and threads that come and go between steps."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import holdfast as hf
+
+PILE = "".join(
+    f'<body pos=".{i} 0 {0.15 + 0.1 * i}" euler="{13 * i} {31 * i} 0"><freejoint/>'
+    '<geom type="box" size=".1 .1 .1"/></body>'
+    for i in range(4)
+)
+
+
+def load(bodies: str = PILE, more: str = "") -> tuple[Any, Any]:
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody><geom type="plane" size="5 5 1"/>{bodies}</worldbody>{more}</mujoco>'
+    )
+    return model, mujoco.MjData(model)
+
+
+@pytest.mark.filterwarnings("ignore::holdfast.FrictionWarning")
+def test_threads_may_step_data_of_one_model() -> None:
+    model, _ = load()
+    alone, together = [], {}
+
+    def run(results: Any, k: int) -> None:
+        data = mujoco.MjData(model)
+        for _ in range(150):
+            hf.step(model, data)
+        results[k] = data.qpos.copy()
+
+    for count, results in ((1, {}), (4, together)):
+        threads = [threading.Thread(target=run, args=(results, k)) for k in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        alone = alone or list(results.values())
+    assert len(together) == 4
+    for qpos in together.values():
+        assert np.array_equal(qpos, alone[0])
+
+
+def test_a_callback_may_step_other_data() -> None:
+    model, data = load()
+    ahead, expected = mujoco.MjData(model), mujoco.MjData(model)
+    hf.Stepper(model, warn=False).step(expected, 3)
+
+    def plan(model: Any, now: Any) -> None:
+        if now is not ahead:
+            mujoco.set_mjcb_control(None)
+            hf.step(model, ahead)
+            mujoco.set_mjcb_control(plan)
+
+    mujoco.set_mjcb_control(plan)
+    try:
+        hf.step(model, data, nstep=3)
+    finally:
+        mujoco.set_mjcb_control(None)
+    assert np.array_equal(data.qpos, expected.qpos)
+    assert np.array_equal(ahead.qpos, expected.qpos)
+
+
+def test_a_stepper_within_its_own_step_is_refused() -> None:
+    model, data = load()
+    stepper, other = hf.Stepper(model), mujoco.MjData(model)
+    mujoco.set_mjcb_control(lambda _model, _data: stepper.step(other))
+    try:
+        with pytest.raises(hf.HoldfastError, match="in the middle of a step"):
+            stepper.step(data)
+    finally:
+        mujoco.set_mjcb_control(None)
+    stepper.step(data)
+    assert data.time > 0.0 and other.time == 0.0
