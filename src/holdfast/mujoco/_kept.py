@@ -42,9 +42,10 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
     steppers = _kept.steppers.setdefault(model, {})
     contact = NoSlip() if contact is None else contact
     try:
-        stepper = steppers.pop(contact, None)  # a callback that calls this gets another one
+        hash(contact)
     except TypeError as error:  # it holds arrays
         raise InputError("contact", "cannot be told from others; make a Stepper of it") from error
+    stepper = steppers.pop(contact, None)  # a callback that calls this gets another one
     if stepper is None:
         stepper = Stepper(model, contact)
     stepper.shadow.user = model
