@@ -557,3 +557,25 @@ def test_a_heap_comes_to_rest_by_the_usual_path(seed: int, monkeypatch: pytest.M
     weight = 6 * 0.5 * 9.81
     floor = [i for i, pair in enumerate(stepper.contacts.bodies) if "world" in pair]
     assert stepper.contacts.force[floor].sum(axis=0) == pytest.approx([0, 0, weight], abs=1e-4)
+
+
+@pytest.mark.parametrize("energy", ["enable", "disable"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_sensors_show_the_state_of_the_step_and_no_earlier_one(energy: str, whole: bool) -> None:
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><option><flag energy="{energy}"/></option>
+      <worldbody><body pos="0 0 3"><freejoint/><geom type="box" size=".1 .2 .1"/><site name="s"/>
+        <body name="b" pos=".3 0 0"><joint/><geom size=".1"/></body></body></worldbody>
+      <sensor><e_kinetic/><e_potential/><subtreelinvel body="b"/><subtreeangmom body="b"/>
+        <accelerometer site="s"/><force site="s"/><framelinacc objtype="body" objname="b"/>
+      </sensor></mujoco>""")
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    if not whole:
+        stepper._direct._in_one_call = False
+    data.qvel[:] = np.arange(model.nv)
+    for _ in range(5):
+        fresh = mujoco.MjData(model)
+        fresh.qpos[:], fresh.qvel[:] = data.qpos, data.qvel
+        mujoco.mj_forward(model, fresh)
+        stepper.step(data)
+        assert data.sensordata == pytest.approx(fresh.sensordata, rel=1e-9, abs=1e-9)
+        assert data.energy == pytest.approx(fresh.energy, rel=1e-12)
