@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from holdfast.errors import InputError
 from holdfast.models import ContactModel, NoSlip
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.stepper import Stepper
 
 
@@ -39,12 +40,15 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
         >>> float(round(data.qpos[2], 9))  # on the floor, not in it
         0.1
     """
+    if not isinstance(model, mujoco.MjModel):
+        raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
     steppers = _kept.steppers.setdefault(model, {})
     contact = NoSlip() if contact is None else contact
     try:
-        stepper = steppers.pop(contact, None)  # a callback that calls this gets another one
+        hash(contact)
     except TypeError as error:  # it holds arrays
         raise InputError("contact", "cannot be told from others; make a Stepper of it") from error
+    stepper = steppers.pop(contact, None)  # a callback that calls this gets another one
     if stepper is None:
         stepper = Stepper(model, contact)
     stepper.shadow.user = model

@@ -44,8 +44,8 @@ CONTACT_FIELDS = (
 )  # fmt: skip
 DIST, POS, FRAME, MARGIN, FRICTION, DIM, GEOM, EXCLUDE, ADDRESS, STRIDE = range(10)
 
-# What MuJoCo has worked out for a state when somebody asked, and does not work out again: flags, side
-# by side from KNOWN on. A step begins with none of it.
+# What MuJoCo has worked out for a state when somebody asked, and does not work out again: flags,
+# side by side from KNOWN on. A step begins with none of it.
 ASKED_FOR = ("flg_energypos", "flg_energyvel", "flg_subtreevel", "flg_rnepost")
 
 # MuJoCo's warnings about memory that does not suffice for contacts, or for their rows.
