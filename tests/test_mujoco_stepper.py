@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
+from functools import partial
 
 import mujoco
 import numpy as np
@@ -70,11 +71,18 @@ def test_free_motion_is_mujocos(integrator: str) -> None:
     assert data.time == other.time
 
 
-def test_free_motion_of_the_discrete_integrator() -> None:
+IDLE = """
+<tendon><fixed name="idle"><joint joint="a" coef="1"/></fixed></tendon>
+<actuator><motor joint="a"/></actuator>
+"""
+
+
+@pytest.mark.parametrize("first", ["", IDLE])
+def test_free_motion_of_the_discrete_integrator(first: str) -> None:
     """Up to the gyroscopic terms of free bodies, which MuJoCo treats apart."""
-    model, data = load(MACHINE, DRIVES, 'integrator="discrete"')
+    model, data = load(MACHINE, first + DRIVES, 'integrator="discrete"')
     data.qvel[6:] = 1.0
-    data.ctrl[:] = [0.4, 0.2, 1.0]
+    data.ctrl[-3:] = [0.4, 0.2, 1.0]
     other = mujoco.MjData(model)
     mujoco.mj_copyState(model, data, other, mujoco.mjtState.mjSTATE_INTEGRATION)
     stepper = hf.Stepper(model)
@@ -209,14 +217,18 @@ def test_state_survives_an_error_of_mujoco() -> None:
         assert np.array_equal(state(model, data), before)
 
 
-def test_data_of_another_model_are_refused() -> None:
-    model, _ = load(FLOOR + BOX)
-    _, other = load(FLOOR + BOX + ANOTHER_BOX.format(1))
-    stepper = hf.Stepper(model)
-    with pytest.raises(hf.InputError, match="another model"):
-        stepper.step(other)
-    with pytest.raises(hf.InputError, match="MjData"):
-        stepper.step(model)
+@pytest.mark.parametrize("contact", [hf.NoSlip(), hf.Viscous(0.1)])
+@pytest.mark.parametrize("integrator", ["Euler", "implicit"])
+def test_data_of_another_model_are_refused(contact: hf.ContactModel, integrator: str) -> None:
+    _, other = load(FLOOR + BOX)
+    model, _ = load(FLOOR + BOX + ANOTHER_BOX.format(1), option=f'integrator="{integrator}"')
+    stepper = hf.Stepper(model, contact)
+    for step in (stepper.step, hf.EventDriven(model).step, partial(hf.build_problem, model)):
+        with pytest.raises(hf.InputError, match="another model"):
+            step(other)
+        for wrong in (model, None):
+            with pytest.raises(hf.InputError, match="expected mujoco"):
+                step(wrong)
 
 
 @pytest.mark.parametrize("name", ["qpos", "qvel", "qfrc_applied"])
@@ -557,3 +569,25 @@ def test_a_heap_comes_to_rest_by_the_usual_path(seed: int, monkeypatch: pytest.M
     weight = 6 * 0.5 * 9.81
     floor = [i for i, pair in enumerate(stepper.contacts.bodies) if "world" in pair]
     assert stepper.contacts.force[floor].sum(axis=0) == pytest.approx([0, 0, weight], abs=1e-4)
+
+
+@pytest.mark.parametrize("energy", ["enable", "disable"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_sensors_show_the_state_of_the_step_and_no_earlier_one(energy: str, whole: bool) -> None:
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><option><flag energy="{energy}"/></option>
+      <worldbody><body pos="0 0 3"><freejoint/><geom type="box" size=".1 .2 .1"/><site name="s"/>
+        <body name="b" pos=".3 0 0"><joint/><geom size=".1"/></body></body></worldbody>
+      <sensor><e_kinetic/><e_potential/><subtreelinvel body="b"/><subtreeangmom body="b"/>
+        <accelerometer site="s"/><force site="s"/><framelinacc objtype="body" objname="b"/>
+      </sensor></mujoco>""")
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    if not whole:
+        stepper._direct._in_one_call = False
+    data.qvel[:] = np.arange(model.nv)
+    for _ in range(5):
+        fresh = mujoco.MjData(model)
+        fresh.qpos[:], fresh.qvel[:] = data.qpos, data.qvel
+        mujoco.mj_forward(model, fresh)
+        stepper.step(data)
+        assert data.sensordata == pytest.approx(fresh.sensordata, rel=1e-9, abs=1e-9)
+        assert data.energy == pytest.approx(fresh.energy, rel=1e-12)

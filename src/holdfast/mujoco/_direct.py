@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.errors import InputError
 from holdfast.lcp._kernel import COMPILED
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _library as lib
@@ -162,10 +161,6 @@ class Direct(Quick):
 
     def _attach(self, data: Any) -> None:
         """Tell the kernels where these data are."""
-        if not isinstance(data, mujoco.MjData):
-            raise InputError("data", f"is {type(data).__name__}; expected mujoco.MjData")
-        if data.signature != self._shadow.model.signature:
-            raise InputError("data", "belong to another model; make them with MjData(model)")
         self._desk[whole.DATA] = data._address
         self._put(whole.PLACES, self._memory.places(data))
         self._data = weakref.ref(data)

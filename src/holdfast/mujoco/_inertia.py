@@ -126,16 +126,16 @@ def _discrete_terms(own: Any, data: Any) -> np.ndarray:
         terms[row, own.M_colind] = data.efm_fluid
         terms = terms + np.tril(terms, -1).T
     terms[np.diag_indices(own.nv)] += data.efm_diag
-    for i in data.efm_tid[: data.nefmT]:
+    for k, i in enumerate(data.efm_tid[: data.nefmT]):
         j = np.zeros(own.nv)
         at = slice(own.ten_J_rowadr[i], own.ten_J_rowadr[i] + own.ten_J_rownnz[i])
         j[own.ten_J_colind[at]] = data.ten_J[at]
-        terms += data.efm_ts[i] * np.outer(j, j)
-    for i in data.efm_aid[: data.nefmA]:
+        terms += data.efm_ts[k] * np.outer(j, j)
+    for k, i in enumerate(data.efm_aid[: data.nefmA]):
         j = np.zeros(own.nv)
         at = slice(data.moment_rowadr[i], data.moment_rowadr[i] + data.moment_rownnz[i])
         j[data.moment_colind[at]] = data.actuator_moment[at]
-        terms += data.efm_as[i] * np.outer(j, j)
+        terms += data.efm_as[k] * np.outer(j, j)
     return terms
 
 

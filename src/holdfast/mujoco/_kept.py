@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from holdfast.errors import InputError
 from holdfast.models import ContactModel, NoSlip
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.stepper import Stepper
 
 
@@ -39,6 +40,8 @@ def step(model: Any, data: Any, contact: ContactModel | None = None, nstep: int 
         >>> float(round(data.qpos[2], 9))  # on the floor, not in it
         0.1
     """
+    if not isinstance(model, mujoco.MjModel):
+        raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
     steppers = _kept.steppers.setdefault(model, {})
     contact = NoSlip() if contact is None else contact
     try:

@@ -28,21 +28,25 @@ from holdfast.mujoco._layout import structure
 from holdfast.mujoco._mj import mujoco, without_callbacks
 
 # Fields of mjData, by their place among the addresses that kernels get: counts, then arrays.
-COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "warning")
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "warning", "flg_energypos")
 ARRAYS = (
     "qpos", "qvel", "qacc", "qacc_warmstart", "qfrc_smooth", "qfrc_constraint", "M", "qDeriv",
     "cvel", "geom_xpos", "subtree_com", "efc_J", "efc_pos", "efc_frictionloss", "efc_force",
     "contact",
 )  # fmt: skip
-NCON, NE, NF, NL, NEFC, WARNING = range(len(COUNTS))
+NCON, NE, NF, NL, NEFC, WARNING, KNOWN = range(len(COUNTS))
 (QPOS, QVEL, QACC, WARMSTART, SMOOTH, CONSTRAINT, M, DERIVATIVE, CVEL, GEOM_XPOS, SUBTREE_COM,
- EFC_J, EFC_POS, EFC_LOSS, EFC_FORCE, CONTACT) = range(6, 6 + len(ARRAYS))  # fmt: skip
+ EFC_J, EFC_POS, EFC_LOSS, EFC_FORCE, CONTACT) = range(7, 7 + len(ARRAYS))  # fmt: skip
 
 # Fields of mjContact, by their place among the offsets that kernels get.
 CONTACT_FIELDS = (
     "dist", "pos", "frame", "includemargin", "friction", "dim", "geom", "exclude", "efc_address",
 )  # fmt: skip
 DIST, POS, FRAME, MARGIN, FRICTION, DIM, GEOM, EXCLUDE, ADDRESS, STRIDE = range(10)
+
+# What MuJoCo has worked out for a state when somebody asked, and does not work out again: flags,
+# side by side from KNOWN on. A step begins with none of it.
+ASKED_FOR = ("flg_energypos", "flg_energyvel", "flg_subtreevel", "flg_rnepost")
 
 # MuJoCo's warnings about memory that does not suffice for contacts, or for their rows.
 FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL))
@@ -204,6 +208,14 @@ def warnings_of(places: np.ndarray) -> int:
     return total
 
 
+@kernel
+def forget(places: np.ndarray) -> None:
+    """Mark as unknown what was worked out for an earlier state."""
+    known = booleans(places[KNOWN], 1, len(ASKED_FOR))[0]
+    for k in range(known.shape[0]):
+        known[k] = False
+
+
 @entry
 def copy_segments(segments: np.ndarray) -> None:
     """Copy stretches of memory, (k, 3): target, source, size [bytes]."""
@@ -252,6 +264,10 @@ def _offsets() -> tuple[np.ndarray, np.ndarray] | None:
     for kind in FULL:
         data.warning[kind].number = 7 + kind
         true += [found.warning[kind].number == 7 + kind]
+    for k, name in enumerate(ASKED_FOR):
+        setattr(data, name, k % 2 == 0)
+        true += [getattr(layout, name).offset == getattr(layout, ASKED_FOR[0]).offset + k]
+    true += [getattr(found, name) is (k % 2 == 0) for k, name in enumerate(ASKED_FOR)]
     true += [getattr(found, name) == getattr(data, name).ctypes.data for name in ARRAYS[:-1]]
     true += [found.contact == begin, contact.dist.strides == (ctypes.sizeof(of_contact),)]
     for name in CONTACT_FIELDS:

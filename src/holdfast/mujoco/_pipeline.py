@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.errors import UnsupportedError
-from holdfast.mujoco._memory import FULL
+from holdfast.mujoco._memory import ASKED_FOR, FULL
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 
@@ -32,6 +32,8 @@ def forward(shadow: Shadow, data: Any, *, control: bool = True) -> None:
     own = shadow.model
     energy, sensors = shadow.enabled & _ENERGY, shadow.sensors
     full = _warnings(data)
+    for flag in ASKED_FOR:
+        setattr(data, flag, False)
     shadow.collide(data, pyramidal=shadow.pyramids and shadow.cone == _PYRAMIDAL)
     if _warnings(data) != full:
         raise UnsupportedError("size/memory", f"is too small for the contacts of this step, and "

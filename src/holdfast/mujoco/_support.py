@@ -35,6 +35,14 @@ def refuse(model: Any) -> None:
                                "joint")  # fmt: skip
 
 
+def check_data(model: Any, data: Any) -> None:
+    """Refuse what are not data of the model: MuJoCo would read and write beyond their arrays."""
+    if not isinstance(data, mujoco.MjData):
+        raise InputError("data", f"is {type(data).__name__}; expected mujoco.MjData")
+    if data.signature != model.signature:
+        raise InputError("data", "belong to another model; make them with MjData(model)")
+
+
 @entry
 def is_finite(numbers: np.ndarray) -> bool:
     """Whether all numbers are finite."""

@@ -58,6 +58,7 @@ BEGIN, GUARDED, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL = range(8)
 
 STATE_KIND = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+_UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 
 
 @kernel
@@ -119,24 +120,29 @@ def widen_margins(desk: np.ndarray, places: np.ndarray, h: float) -> None:
         mem.words(desk[MOVING], 1, desk[MOVING + 1])[0],
         mem.floats(desk[RADIUS], 1, desk[RADIUS + 1])[0], h,
     )  # fmt: skip
-    for field in (JOINT_MARGIN, TENDON_MARGIN):
-        margin = mem.floats(desk[field], 1, desk[field + 1])[0]
-        for i in range(margin.shape[0]):
-            margin[i] = shadow.LIMIT_REACH
+    margin = mem.floats(desk[TENDON_MARGIN], 1, desk[TENDON_MARGIN + 1])[0]
+    for i in range(margin.shape[0]):
+        margin[i] = shadow.LIMIT_REACH
     margin = mem.floats(desk[JOINT_MARGIN], 1, desk[JOINT_MARGIN + 1])[0]
     joints = mem.words(desk[JOINTS], desk[JOINTS + 1] // 3, 3)
     bounds = mem.floats(desk[RANGE], desk[RANGE + 1] // 2, 2)
-    for k in range(joints.shape[0]):
-        j = joints[k, 0]
+    k = 0
+    for j in range(margin.shape[0]):
+        if k == joints.shape[0] or joints[k, 0] != j:
+            margin[j] = shadow.LIMIT_REACH
+            continue
         speed = abs(mem.floats(mem.word(places[mem.QVEL]) + 8 * joints[k, 2], 1, 1)[0, 0])
         reserve = shadow.SIZE_RESERVE * (bounds[j, 1] - bounds[j, 0])
-        margin[j] = shadow.SPEED_RESERVE * h * speed + reserve
+        margin[j] = max(margin[j], shadow.SPEED_RESERVE * h * speed + reserve)  # or the user's
+        k += 1
 
 
 @kernel
 def exceeds_limit(desk: np.ndarray, places: np.ndarray, velocity: np.ndarray, h: float,
                   touch: float) -> bool:  # fmt: skip
     """Return whether a motion carries a joint beyond a limit, be it listed or not."""
+    if option(desk, DISABLE) & _UNLIMITED:
+        return False
     joints = mem.words(desk[JOINTS], desk[JOINTS + 1] // 3, 3)
     limited = mem.booleans(desk[LIMITED], 1, desk[LIMITED + 1])[0]
     bounds = mem.floats(desk[RANGE], desk[RANGE + 1] // 2, 2)
@@ -163,6 +169,7 @@ def forward(desk: np.ndarray, places: np.ndarray, settings: np.ndarray, options:
         return False
     if not keep_up(desk, settings, options):
         return False
+    mem.forget(places)
     for k in range(FWD_KINEMATICS, COLLISION):
         mem.call(desk[k], m, d)
     widen_margins(desk, places, options[0])

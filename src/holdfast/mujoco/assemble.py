@@ -28,6 +28,7 @@ from holdfast.lcp._kernel import entry
 from holdfast.mujoco._inertia import effective_inertia
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco._support import check_data
 from holdfast.problem import ContactProblem
 
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
@@ -326,6 +327,7 @@ def build_problem(model: Any, data: Any) -> ContactProblem:
     from holdfast.mujoco._pipeline import forward
 
     shadow = Shadow(model)
+    check_data(model, data)
     shadow.follow()
     forward(shadow, data)
     rows = gather(shadow, data)

@@ -11,6 +11,7 @@ A step is build, solve, apply:
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping
 from itertools import compress
 from typing import Any
@@ -33,7 +34,7 @@ from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
 from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import check_finite, is_finite
+from holdfast.mujoco._support import check_data, check_finite, is_finite
 from holdfast.mujoco._usual import FOUND
 from holdfast.mujoco._watch import FrictionWatch
 from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
@@ -117,6 +118,7 @@ class Stepper:
         self._watch = FrictionWatch()
         self._warm: tuple[bytes, np.ndarray] | None = None
         self._in_use = threading.Lock()
+        self._data: Any = _nothing  # the last data
 
     @property
     def model(self) -> Any:
@@ -183,6 +185,9 @@ class Stepper:
             raise HoldfastError("the stepper is in the middle of a step; make another one for each "
                                 "thread, and for callbacks")  # fmt: skip
         try:
+            if data is None or self._data() is not data:
+                check_data(self.shadow.model, data)
+                self._data = weakref.ref(data)
             self._advance_by(data, nstep)
         finally:
             self._in_use.release()
@@ -370,6 +375,10 @@ class Stepper:
             return Contacts.none()
         laws = compress(self._laws_of(self._answer.rows), self._answer.contacts.tolist())
         return Contacts.of(self.model, self._answer, list(laws))
+
+
+def _nothing() -> None:
+    """No data yet."""
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:

@@ -25,7 +25,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import UnsupportedError, check_finite, is_finite
+from holdfast.mujoco._support import UnsupportedError, check_data, check_finite, is_finite
 from holdfast.mujoco.assemble import gather
 from holdfast.mujoco.events import _onto
 from holdfast.mujoco.events._flow import Flow, RungeKutta, SymplecticEuler
@@ -152,6 +152,7 @@ class EventDriven:
         """
         if not (0.0 <= duration < np.inf):
             raise InputError("duration", f"is {duration}; it must be finite and not negative")
+        check_data(self.model, data)
         before = np.empty(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, data, before, _STATE)
         if not is_finite(before):
