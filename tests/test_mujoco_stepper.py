@@ -231,10 +231,10 @@ def test_data_of_another_model_are_refused(contact: hf.ContactModel, integrator:
                 step(wrong)
 
 
-@pytest.mark.parametrize("name", ["qpos", "qvel", "qfrc_applied"])
+@pytest.mark.parametrize("name", ["qpos", "qvel", "qfrc_applied", "mocap_pos", "mocap_quat"])
 def test_nan_is_refused_and_not_spread(name: str) -> None:
-    model, data = load(FLOOR + BOX)
-    getattr(data, name)[2] = np.nan
+    model, data = load(FLOOR + BOX + '<body mocap="true" pos="1 0 1"><geom size=".1"/></body>')
+    getattr(data, name).flat[2] = np.nan
     before = state(model, data)
     with pytest.raises(hf.InputError, match=name):
         hf.step(model, data)
@@ -591,3 +591,27 @@ def test_sensors_show_the_state_of_the_step_and_no_earlier_one(energy: str, whol
         stepper.step(data)
         assert data.sensordata == pytest.approx(fresh.sensordata, rel=1e-9, abs=1e-9)
         assert data.energy == pytest.approx(fresh.energy, rel=1e-12)
+
+
+def test_sensors_of_limits_show_what_the_users_margins_say() -> None:
+    """Within the margin and on its way to the limit, out of the margin, and beyond the limit."""
+    model, data = load(
+        """<body pos="0 0 3"><joint name="a" limited="true" range="-30 30" margin="10"/>
+             <geom size=".1"/></body>
+           <body pos="1 0 3"><joint name="b" axis="1 0 0" limited="true" range="-10 10"/>
+             <geom size=".1" pos="0 .1 0"/></body>""",
+        """<tendon><fixed name="t" limited="true" range="-.1 .1"><joint joint="b" coef="1"/></fixed>
+           </tendon><sensor><jointlimitpos joint="a"/><jointlimitvel joint="a"/>
+             <jointlimitpos joint="b"/><jointlimitvel joint="b" cutoff=".5"/>
+             <tendonlimitpos tendon="t"/><tendonlimitvel tendon="t"/></sensor>""",
+        'gravity="0 0 0"',
+    )
+    stepper = hf.Stepper(model)
+    for a, b in ((0.4, 0.0), (0.0, 0.05), (-0.4, 0.15), (0.3, -0.2)):
+        other = mujoco.MjData(model)
+        for each in (data, other):
+            each.qpos[:], each.qvel[:] = (a, b), (0.2, -1.0)
+        mujoco.mj_forward(model, other)
+        stepper.step(data)
+        assert data.sensordata == pytest.approx(other.sensordata, rel=1e-12, abs=1e-15)
+    assert np.abs(data.sensordata).min() > 0.0

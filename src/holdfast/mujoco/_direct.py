@@ -78,7 +78,8 @@ class Direct(Quick):
         single = np.isin(own.jnt_type, _SINGLE)
         joints = np.flatnonzero(single), own.jnt_qposadr[single], own.jnt_dofadr[single]
         self._joints = np.stack(joints, axis=1).astype(np.int64)  # that have one coordinate
-        self._in_one_call = self.applies and COMPILED and self._prepare_whole()
+        may = self.applies and COMPILED and not shadow.limit_sensors
+        self._in_one_call = may and self._prepare_whole()
 
     def _prepare_whole(self) -> bool:
         """Tell the kernels where the model and MuJoCo's functions are; whether that is known."""

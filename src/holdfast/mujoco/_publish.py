@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.lcp._kernel import entry
+from holdfast.mujoco._limit_sensors import show_limits
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import Rows
@@ -76,8 +77,15 @@ def show(
     )  # fmt: skip
     if limits.size:
         out[limits] = force
+    show_sensors(shadow, data)
+
+
+def show_sensors(shadow: Shadow, data: Any) -> None:
+    """Write what sensors show of forces and limits."""
     if shadow.sensors:
         mujoco.mj_sensorAcc(shadow.model, data)
+    if shadow.limit_sensors:
+        show_limits(shadow.user, data, shadow.limit_sensors)
 
 
 def _list_again(

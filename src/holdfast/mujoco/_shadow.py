@@ -15,6 +15,7 @@ import numpy as np
 
 from holdfast.lcp._kernel import entry
 from holdfast.mujoco import _memory as mem
+from holdfast.mujoco._limit_sensors import limit_sensors
 from holdfast.mujoco._memory import Memory, copy_segments
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._options import option_copier, option_segment
@@ -60,6 +61,7 @@ class Shadow:
             want them; else they are listed again when the forces are known.
         pyramidal: whether rows are listed so.
         sensors: whether there are any.
+        limit_sensors: those that MuJoCo does not read as the user's model says.
         memory: where data keeps its arrays.
         segments: what to copy from the user's model, see `copy_segments`.
         root, moving, addresses, counts: see `set_margins_at`.
@@ -83,6 +85,7 @@ class Shadow:
         self._margins = (own.pair_geom1, own.pair_geom2, own.geom_margin, own.geom_gap,
                          own.body_margin, own.pair_margin, own.pair_gap)  # fmt: skip
         self.memory, self.sensors = Memory(), own.nsensor > 0
+        self.limit_sensors = limit_sensors(own)
         written = (own.opt.gravity, *self._margins)
         self.addresses = np.array([array.ctypes.data for array in written])
         self.counts = np.array([own.nbody, own.ngeom, own.npair])

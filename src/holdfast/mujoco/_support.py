@@ -16,6 +16,11 @@ _FLEX_EQUALITIES = {
     int(mujoco.mjtEq.mjEQ_FLEXSTRAIN): "flexstrain",
 }
 
+_STATE = (
+    "time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos",
+    "mocap_quat",
+)  # fmt: skip
+
 
 def refuse(model: Any) -> None:
     """Raise `UnsupportedError` if the model holds what exact contact cannot treat."""
@@ -54,6 +59,6 @@ def is_finite(numbers: np.ndarray) -> bool:
 
 def check_finite(data: Any) -> None:
     """Refuse a state with NaN or infinity, by name."""
-    for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
+    for name in _STATE:
         if not np.isfinite(getattr(data, name)).all():
             raise InputError(f"data.{name}", "is not finite; set a valid state before stepping")

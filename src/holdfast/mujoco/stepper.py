@@ -31,7 +31,7 @@ from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
-from holdfast.mujoco._publish import publish
+from holdfast.mujoco._publish import publish, show_sensors
 from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import check_data, check_finite, is_finite
@@ -249,8 +249,8 @@ class Stepper:
         if not done:
             if report[usual.PUBLISHED] == 0.0:
                 self._direct.publish_again(data)
-            elif shadow.sensors:
-                mujoco.mj_sensorAcc(shadow.model, data)
+            else:
+                show_sensors(shadow, data)
             self._direct.finish(data)
         consistent = report[usual.TIED] > 0.0
         self._remember(report[usual.WORST_SLIP], consistent, report[usual.LACKS] > 0.0)
