@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -79,3 +81,23 @@ def test_a_stepper_within_its_own_step_is_refused() -> None:
         mujoco.set_mjcb_control(None)
     stepper.step(data)
     assert data.time > 0.0 and other.time == 0.0
+
+
+def test_a_process_may_end_in_the_middle_of_a_step() -> None:
+    code = f"""
+import threading
+import mujoco
+import holdfast as hf
+model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
+  <geom type="plane" size="5 5 1"/>{PILE}</worldbody></mujoco>''')
+begun = threading.Event()
+def run():
+    data, stepper = mujoco.MjData(model), hf.Stepper(model, warn=False)
+    while True:
+        stepper.step(data, 10)
+        begun.set()
+threading.Thread(target=run, daemon=True).start()
+begun.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert ended.returncode == 0, ended.stderr.decode()

@@ -71,7 +71,8 @@ class Guard:
         self._batch = make(_nothing()._address, 1, ctypes.addressof(config), None, 0)
         if not self._batch:
             raise MemoryError("MuJoCo could not make a batch")
-        weakref.finalize(self, delete, self._batch)
+        gone = weakref.finalize(self, delete, self._batch)
+        gone.atexit = False  # a thread may be in the middle of a step when the process ends
 
     def __call__(self, argument: int) -> None:
         """Call ``function(model, data, 0, argument)``."""
