@@ -150,17 +150,22 @@ class HoldfastRow(_Row):
         self.stepper.step(self.data)
 
     def _seconds_of_solve(self) -> float:
-        """Rows are gathered on the scratch data; the solve from there is timed."""
-        shadow, data = self.stepper.shadow, self.scratch
+        """The stages before contact are run on the scratch data; the solve from there is timed."""
+        shadow, data, direct = self.stepper.shadow, self.scratch, self.stepper._direct
         mujoco.mj_copyState(shadow.model, self.data, data, mujoco.mjtState.mjSTATE_INTEGRATION)
         shadow.follow()
         forward(shadow, data)
-        self.rows = gather(shadow, data)
+        self.rows = None if direct.applies else gather(shadow, data)
+        if direct.applies:
+            direct._attach(data)
         return super()._seconds_of_solve()
 
     def solve(self) -> None:
-        """From rows to forces."""
-        self.stepper._solve(self.rows)
+        """From MuJoCo's rows to forces, as a step does it."""
+        if self.rows is None:
+            self.stepper._at_once(self.scratch)
+        else:
+            self.stepper._solve(self.rows)
 
     def pivots(self) -> int:
         """Of the last step."""
