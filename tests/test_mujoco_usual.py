@@ -66,7 +66,7 @@ model = mujoco.MjModel.from_xml_string(scenes.row_of_boxes(2))
 data = mujoco.MjData(model)
 mujoco.mj_resetDataKeyframe(model, data, 0)
 hf.step(model, data)
-kernels = (_search.pose, _search.weigh, _solve.advance, _solve.survey)
+kernels = (_search.pose, _search.weigh, _solve.run, _solve.survey)
 print([len(kernel.signatures) for kernel in kernels])
 """
 

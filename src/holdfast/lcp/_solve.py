@@ -1,8 +1,8 @@
 """One solve from matrices to certified forces: the kernel behind `solve_factored`.
 
-Rounds of: pivot on the candidate rows, rebuild the motion on the original data (`advance`), one
+Rounds of: pivot on the candidate rows, rebuild the motion on the original data (`run`), one
 pass over *all* rows to see whether any is violated, add the worst of each kind to the candidates
-(`survey`). With few rows all of them are candidates at once and `advance` does it all; with many
+(`survey`). With few rows all of them are candidates at once and `run` does it all; with many
 the number of passes over N is the number of rounds, about four, not the number of pivots. The
 loaded rows are never dropped between rounds, so the objective falls strictly from round to round
 and the method is finite for the same reason as its inner loop.
@@ -73,7 +73,7 @@ from holdfast.lcp.result import SCALARS
 
 __all__ = [
     "BAD_BOUNDS", "INFEASIBLE", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
-    "SCALARS", "SOLVED", "SURVEY", "UNCERTIFIED", "advance", "run", "survey", "work_size",
+    "SCALARS", "SOLVED", "SURVEY", "UNCERTIFIED", "run", "survey", "work_size",
 ]  # fmt: skip
 
 MAX_ATTEMPTS = 3  # how often to go on after rounding hid a violated row
@@ -81,7 +81,7 @@ DEFAULT_PIVOTS = 50  # far above the 3 (n + m) ever seen
 WORK_PER_CALL = 2 * 10**8  # multiplications between two looks at Ctrl-C: tens of milliseconds
 LOOK_AT = 1024  # among about so many rows the longest one is looked for
 
-SURVEY = 20  # status of `advance`: the candidates are solved, the other rows are to be looked at
+SURVEY = 20  # status of `run`: the candidates are solved, the other rows are to be looked at
 
 
 @entry
@@ -262,36 +262,6 @@ def proceed(
     return report(cand, st.loaded.which, counters, numbers, lo, hi, out, m, status, certificate)
 
 
-@kernel
-def advance(
-    values: np.ndarray,
-    offsets: np.ndarray,
-    M: np.ndarray,
-    v: np.ndarray,
-    b: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    warm: np.ndarray,
-    work: np.ndarray,
-    as_integers: np.ndarray,
-    out: np.ndarray,
-    fresh: bool,
-    pinned: int,
-    symmetry: float,
-    feasibility: float,
-    rank: float,
-    zero_row: float,
-    certificate: float,
-    max_pivots: int,
-    equality_rank: float,
-) -> int:
-    """Do as `proceed` does from the free motion v, equality rows taken as they stand."""
-    return proceed(
-        values, offsets, M, v, b, lo, hi, warm, work, as_integers, out, fresh, pinned, symmetry,
-        feasibility, rank, zero_row, certificate, max_pivots, equality_rank, 0, 0, 0, v[:0], 0.0,
-    )  # fmt: skip
-
-
 @entry
 def survey(
     values: np.ndarray,
@@ -312,7 +282,7 @@ def survey(
     """Look at all rows after `proceed` returned SURVEY, for rows that are violated.
 
     Returns:
-        SURVEY if there are new candidates for `advance`, else the status of the answer in out.
+        SURVEY if there are new candidates for `run`, else the status of the answer in out.
     """
     n = values.shape[0]
     K = offsets.shape[1] if offsets.shape[0] > 0 else 0

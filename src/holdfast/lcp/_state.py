@@ -68,7 +68,7 @@ def shape_of(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, w
 
 @entry
 def work_size(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, warm: int) -> int:
-    """Return the size of the work array of `advance`; the arguments are those of `shape_of`."""
+    """Return the size of the work array of `proceed`; the arguments are those of `shape_of`."""
     sh = shape_of(n, width, K, m, nb, s, pinned, warm)
     return float_size(sh) + integer_size(sh)
 
