@@ -161,7 +161,7 @@ def solve_arrays(
             cut down not counted; negative if not known.
     """
     if pinned < 0:
-        pinned = _count_pinned(arrays.lo, arrays.hi)
+        pinned = _count_pinned(arrays.lo, arrays.hi) if len(arrays.lo) else 0
     status, out = run(arrays, warm, options, equality_rank, pinned)
     n, m = arrays.values.shape[0], arrays.v.shape[0]
     if status == 0:
