@@ -9,6 +9,7 @@ import numpy as np
 
 from holdfast.lcp._envelope import multiply_upper, solve_lower
 from holdfast.lcp._kernel import fast_kernel, inlined, kernel
+from holdfast.lcp._pivoting import dot
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._release import BALANCED
@@ -17,15 +18,6 @@ from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, W
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
 NO_FORCE = 1e-12  # as in `holdfast.solution`
 EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
-
-
-@fast_kernel
-def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the scalar product."""
-    t = 0.0
-    for j in range(a.shape[0]):
-        t += a[j] * b[j]
-    return t
 
 
 @fast_kernel

@@ -127,15 +127,7 @@ def _island(
     return Island(part, (of_tree == name).tobytes(), dofs, lines, contacts, limits)
 
 
-@entry
-def number(
-    A: np.ndarray, rows: np.ndarray, first: np.ndarray, bodies: np.ndarray, other: int,
-    tree_of_dof: np.ndarray, tree_of_body: np.ndarray, of_dof_out: np.ndarray,
-    of_row_out: np.ndarray, of_contact_out: np.ndarray, table_out: np.ndarray,
-) -> int:  # fmt: skip
-    """Number the islands, see `connect`."""
-    return connect(A, rows, first, bodies, other, tree_of_dof, tree_of_body, of_dof_out,
-                   of_row_out, of_contact_out, table_out)  # fmt: skip
+number: Any = entry(getattr(connect, "py_func", connect))  # the same for Python
 
 
 def together(rows: Rows, islands: list[Island], answers: list[Answer]) -> Answer:
