@@ -849,7 +849,7 @@ def test_stack_of_boxes(n: int, boxes: int, ratio: float) -> None:
 
 # --- regressions: nearly opposite rows, some of them joints -------------------------------------
 
-ROUNDING_DECIDES = (15, 38, 46, 70, 138, 166, 224, 1049, 1361, 2250, 2577)  # seeds
+ROUNDING_DECIDES = range(1000)  # seeds; rounding decides for a few of them
 
 
 def nearly_opposite(seed: int, joints: bool) -> Problem:

@@ -13,6 +13,10 @@ By default Numba optimises every kernel and makes machine code of it, then does 
 each kernel that calls it. Kernels that only others call are compiled as parts here: only those that
 Python calls become machine code, and are cached. That halves the time to compile.
 
+Loops over coordinates and contacts are short. Unrolled, as compilers do for long ones, they fill
+the processor's instruction cache and are slower when a step comes to them after other work. They
+are vectorised, not unrolled.
+
 Compilation makes millions of small objects that live until it ends; Python's cycle collector
 walks over them again and again for nothing, and is stopped meanwhile.
 """
@@ -23,8 +27,9 @@ import gc
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from llvmlite.binding import create_pass_builder, create_pipeline_tuning_options
 from numba import config, njit, types
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
@@ -33,14 +38,16 @@ from numba.core.event import Event, Listener, register
 
 COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
-_SWITCHES: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-    "no_rewrites": True,
-}
+
+class _Whole(JITCodeLibrary):
+    """A kernel that Python or C calls, with all kernels that it calls."""
+
+    def _optimize_final_module(self) -> None:
+        options = create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        options.loop_interleaving = options.loop_unrolling = False
+        passes = create_pass_builder(self._codegen._tm, options)
+        passes.getModulePassManager().run(self._final_module, passes)
 
 
 class _Part(JITCodeLibrary):
@@ -66,14 +73,32 @@ class _Part(JITCodeLibrary):
         """Keep no environment: it is for exceptions and printing, which kernels do not do."""
 
 
-class _PartCompiler(Compiler):
-    """Numba's compiler, for such kernels."""
+class _Compiler(Compiler):
+    """Numba's compiler, with one of these libraries."""
+
+    library: ClassVar[type[JITCodeLibrary]] = _Whole
 
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
-        library = _Part(target.codegen(), "part")
+        library = self.library(target.codegen(), "kernel")
+        library.enable_object_caching()
         super().__init__(typing, target, library, *others)
 
 
+class _PartCompiler(_Compiler):
+    """For kernels that only others call."""
+
+    library = _Part
+
+
+_SWITCHES: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+    "no_rewrites": True,
+    "pipeline_class": _Compiler,
+}
 _PART = {
     **_SWITCHES,
     "cache": False,
@@ -127,8 +152,9 @@ class CEntry:
         options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
         pointer = types.intp
         made: Any = CFunc(
-            self._kernel, ((pointer, pointer, types.int32, pointer), types.void), {}, options
-        )
+            self._kernel, ((pointer, pointer, types.int32, pointer), types.void), {}, options,
+            pipeline_class=_Compiler,
+        )  # fmt: skip
         made.enable_caching()
         _stamped(made).compile()
         return made
