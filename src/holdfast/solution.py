@@ -104,7 +104,7 @@ class ContactSolution:
     def of(cls, answer: Any) -> ContactSolution:
         """The solution whose fields are attributes of `answer`, looked up when first asked for."""
         solution = object.__new__(cls)
-        solution.__dict__["_answer"] = answer
+        object.__setattr__(solution, "_answer", answer)
         return solution
 
     if not TYPE_CHECKING:

@@ -12,7 +12,7 @@ from holdfast.lcp._candidates import HUGE, NOT_FINITE, row_at
 from holdfast.lcp._kernel import kernel
 from holdfast.lcp._pivoting import FREE, SOLVED, STIFF, Candidates, Loaded, dot, unload
 from holdfast.lcp._rows import scatter, whitened_norm
-from holdfast.lcp._state import CANDIDATES, LOADED, READY
+from holdfast.lcp._state import CANDIDATES, LOADED, READY, WHITE
 
 
 @kernel
@@ -40,7 +40,7 @@ def take_equalities(
 
     A row whose part outside the span of those before it is no longer than `tol`, or which is no
     longer than `shortest`, is left out for good: it gets no force, and not to hold is for the
-    caller to notice. Only those that stay become candidates, to be whitened with the others.
+    caller to notice. Only those that stay become candidates; in blocks they are yet to be whitened.
 
     Returns:
         SOLVED or NOT_FINITE, the smallest such part kept and the largest left out.
@@ -48,17 +48,16 @@ def take_equalities(
     k = 0
     kept, rejected = np.inf, 0.0
     last, last_but_one = np.int64(-1), np.int64(-1)
+    dense = cand.offset.shape[0] == 0
     for q in range(values.shape[0] if lo.shape[0] > 0 else 0):
         i = row_at(q, pairs, ahead, behind)
         if lo[i] != -np.inf or hi[i] != np.inf:
             continue
         if k == loaded.which.shape[0]:
             break
-        copy = False
-        for of in (last, last_but_one):
-            copy = copy or is_copy(values, offsets, i, of)
+        of = last_but_one if i < 2 * pairs else last  # tangents S and T come in turns
         last_but_one, last = last, i
-        if copy:
+        if is_copy(values, offsets, i, of):
             continue
         d = whitened_norm(values, offsets, i, L, first, a_work)
         beta = b[i] if b.shape[0] > 0 else 0.0
@@ -68,6 +67,9 @@ def take_equalities(
             continue
         for j in range(a_work.shape[0]):
             a_work[j] /= d
+        if dense:
+            for j in range(a_work.shape[0]):
+                cand.A[k, j] = a_work[j]
         rho = np.sqrt(factor.project(loaded.Q, k, a_work, g_work[k : 2 * k], g_work))
         if not rho > tol:
             rejected = max(rejected, rho)
@@ -76,6 +78,7 @@ def take_equalities(
         factor.append(a_work, g_work, rho, loaded.Q, loaded.R, k)
         loaded.which[k] = k
         cand.rows[k] = i
+        cand.d[k] = d
         cand.place[k] = k
         cand.beta[k] = beta / d
         cand.lo[k], cand.hi[k] = -np.inf, np.inf
@@ -83,6 +86,7 @@ def take_equalities(
         chosen[i] = 1.0
         k += 1
     counters[CANDIDATES], counters[LOADED], counters[READY] = k, k, k
+    counters[WHITE] = k if dense else 0
     return SOLVED, kept, rejected
 
 

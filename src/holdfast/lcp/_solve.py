@@ -69,11 +69,12 @@ from holdfast.lcp._state import (
     shape_of,
     work_size,
 )
+from holdfast.lcp._views import vector
 from holdfast.lcp.result import SCALARS
 
 __all__ = [
-    "BAD_BOUNDS", "INFEASIBLE", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
-    "SCALARS", "SOLVED", "SURVEY", "UNCERTIFIED", "run", "survey", "work_size",
+    "BAD_BOUNDS", "INFEASIBLE", "LEFT_OUT", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",
+    "SCALARS", "SOLVED", "SURVEY", "TOO_SMALL", "UNCERTIFIED", "run", "survey",
 ]  # fmt: skip
 
 MAX_ATTEMPTS = 3  # how often to go on after rounding hid a violated row
@@ -81,7 +82,10 @@ DEFAULT_PIVOTS = 50  # far above the 3 (n + m) ever seen
 WORK_PER_CALL = 2 * 10**8  # multiplications between two looks at Ctrl-C: tens of milliseconds
 LOOK_AT = 1024  # among about so many rows the longest one is looked for
 
-SURVEY = 20  # status of `run`: the candidates are solved, the other rows are to be looked at
+# Further states of `run`: the candidates are solved, the other rows are to be looked at; all is
+# solved, but some of the equality rows that come first were left out; nothing was done, as the
+# work array must be larger, as large as out[0].
+SURVEY, LEFT_OUT, TOO_SMALL = 20, 21, 22
 
 
 @entry
@@ -100,28 +104,48 @@ def run(
     fresh: bool,
     pinned: int,
     h: float,
-    symmetry: float,
-    feasibility: float,
-    rank: float,
-    zero_row: float,
-    certificate: float,
-    max_pivots: int,
+    options: np.ndarray,
     equality_rank: float,
     pairs: int,
     ahead: int,
     behind: int,
 ) -> int:
-    """Do as `proceed` does; work has m more entries, where v is kept."""
-    m = v.shape[0]
-    x0 = work[:m]
+    """Do as `proceed` does; work has m more entries, where v is kept.
+
+    Options are in one array (`Options.kernel_arguments`): each argument costs time to pass.
+    """
+    m, K = v.shape[0], offsets.shape[1] if offsets.shape[0] > 0 else 0
+    if fresh:
+        sh = shape_of(
+            values.shape[0], values.shape[1], K, m, M.shape[0], M.shape[1], pinned, warm.shape[0]
+        )
+        if work.shape[0] < m + work_size(sh):
+            out[0] = m + work_size(sh)
+            return TOO_SMALL
+    x0 = vector(work, 0, m)
     if fresh:
         for j in range(m):
             x0[j] = v[j]
-    return proceed(
+    status = proceed(
         values, offsets, M, x0, b, lo, hi, warm, work[m:], work.view(np.int64)[m:], out, fresh,
-        pinned, symmetry, feasibility, rank, zero_row, certificate, max_pivots, equality_rank,
-        pairs, ahead, behind, f, h,
+        pinned, options[0], options[1], options[2], options[3], options[4], np.int64(options[5]),
+        equality_rank, pairs, ahead, behind, f, h,
     )  # fmt: skip
+    return judge(status, out, values.shape[0], m, ahead, behind)
+
+
+@kernel
+def judge(status: int, out: np.ndarray, n: int, m: int, ahead: int, behind: int) -> int:
+    """Return LEFT_OUT for a solved problem where not all rows ahead..behind are loaded.
+
+    They were taken first, so the last of those that are loaded shows how many are.
+    """
+    if status != SOLVED or behind == ahead:
+        return status
+    last = behind - ahead - 1
+    if last < min(n, m) and ahead <= out[2 * n + m + last] < behind:
+        return status
+    return LEFT_OUT
 
 
 @kernel
@@ -171,9 +195,8 @@ def proceed(
     sh = shape_of(n, values.shape[1], K, m, M.shape[0], M.shape[1], pinned, warm.shape[0])
     st = carve(work, as_integers, sh)
     counters, numbers, cand = st.counters, st.numbers, st.cand
-    chosen = out[:n]  # until the end: 1 for rows that are candidates, 0 for the others
-    w = out[n : 2 * n]
-    x = out[2 * n : 2 * n + m]
+    chosen = vector(out, 0, n)  # until the end: 1 for rows that are candidates, 0 for the others
+    w, x = vector(out, n, n), vector(out, 2 * n, m)
     if max_pivots < 0:
         max_pivots = 100 + DEFAULT_PIVOTS * (n + m)
     budget = 10 + WORK_PER_CALL // (1 + m * m + cand.A.size)
@@ -278,6 +301,8 @@ def survey(
     pinned: int,
     feasibility: float,
     certificate: float,
+    ahead: int,
+    behind: int,
 ) -> int:
     """Look at all rows after `proceed` returned SURVEY, for rows that are violated.
 
@@ -311,4 +336,5 @@ def survey(
             counters[STRIDE] //= THINNING
         else:
             break
-    return report(cand, st.loaded.which, counters, numbers, lo, hi, out, m, status, certificate)
+    status = report(cand, st.loaded.which, counters, numbers, lo, hi, out, m, status, certificate)
+    return judge(status, out, n, m, ahead, behind)

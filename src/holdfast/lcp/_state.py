@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import kernel
 from holdfast.lcp._pivoting import Candidates, Loaded
+from holdfast.lcp._views import blocks, part, vector
 
 DENSE = 48  # up to this many coordinates, candidates are stored dense: loops over blocks cost more
 ALL_ROWS = 16  # up to this many rows per coordinate, all can be candidates at once
@@ -66,10 +67,9 @@ def shape_of(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, w
     return Shape(n, m, s, width, K, capacity, min(m, n), buckets, small)
 
 
-@entry
-def work_size(n: int, width: int, K: int, m: int, nb: int, s: int, pinned: int, warm: int) -> int:
-    """Return the size of the work array of `proceed`; the arguments are those of `shape_of`."""
-    sh = shape_of(n, width, K, m, nb, s, pinned, warm)
+@kernel
+def work_size(sh: Shape) -> int:
+    """Return the size of the work array of `proceed`."""
     return float_size(sh) + integer_size(sh)
 
 
@@ -111,49 +111,40 @@ class State(NamedTuple):
 def carve(work: np.ndarray, as_integers: np.ndarray, sh: Shape) -> State:
     """Return the views of a solve's state into its work array, given as floats and integers."""
     m, cap, k = sh.m, sh.capacity, sh.loaded
-    numbers = work[:NUMBERS]
+    numbers = vector(work, 0, NUMBERS)
     p = NUMBERS
     nb = m // sh.s if sh.s > 0 else 0
-    L = work[p : p + nb * sh.s * sh.s].reshape(nb, sh.s, sh.s)
+    L = blocks(work, p, nb, sh.s, sh.s)
     p += m * sh.s
-    y0 = work[p : p + m]
-    y = work[p + m : p + 2 * m]
-    weight = work[p + 2 * m : p + 3 * m]
-    a = work[p + 3 * m : p + 4 * m]
-    vectors = work[p + 4 * m : p + 9 * m].reshape(5, m)
+    y0, y, weight = vector(work, p, m), vector(work, p + m, m), vector(work, p + 2 * m, m)
+    a = vector(work, p + 3 * m, m)
+    vectors = part(work, p + 4 * m, 5, m)
     p += 9 * m
-    A = work[p : p + cap * sh.width].reshape(cap, sh.width)
+    A = part(work, p, cap, sh.width)
     p += cap * sh.width
-    d = work[p : p + cap]
-    beta = work[p + cap : p + 2 * cap]
-    lo = work[p + 2 * cap : p + 3 * cap]
-    hi = work[p + 3 * cap : p + 4 * cap]
-    z = work[p + 4 * cap : p + 5 * cap]
-    w = work[p + 5 * cap : p + 6 * cap]
+    d, beta = vector(work, p, cap), vector(work, p + cap, cap)
+    lo, hi = vector(work, p + 2 * cap, cap), vector(work, p + 3 * cap, cap)
+    z, w = vector(work, p + 4 * cap, cap), vector(work, p + 5 * cap, cap)
     p += 6 * cap
-    violation = work[p : p + sh.buckets]
+    violation = vector(work, p, sh.buckets)
     p += sh.buckets
-    Q = work[p : p + k * m].reshape(k, m)
-    p += k * m
-    R = work[p : p + k * k].reshape(k, k)
-    p += k * k
-    g = work[p : p + 2 * k]
-    chunk = work[p + 2 * k : p + 2 * k + 2 * CHUNK].reshape(2, CHUNK)
+    Q, R = part(work, p, k, m), part(work, p + k * m, k, k)
+    p += k * (m + k)
+    g = vector(work, p, 2 * k)
+    chunk = part(work, p + 2 * k, 2, CHUNK)
 
-    integers = as_integers[float_size(sh) :]
-    counters = integers[:COUNTERS]
-    p = COUNTERS
-    first = integers[p : p + m]
+    p = float_size(sh)
+    counters = vector(as_integers, p, COUNTERS)
+    p += COUNTERS
+    first = vector(as_integers, p, m)
     p += m
-    rows = integers[p : p + cap]
-    place = integers[p + cap : p + 2 * cap]
-    wanted = integers[p + 2 * cap : p + 3 * cap]
+    rows, place = vector(as_integers, p, cap), vector(as_integers, p + cap, cap)
+    wanted = vector(as_integers, p + 2 * cap, cap)
     p += 3 * cap
-    layout = cap if sh.K > 0 else 0
-    offset = integers[p : p + layout * sh.K].reshape(layout, sh.K)
+    offset = part(as_integers, p, cap if sh.K > 0 else 0, sh.K)
     p += cap * sh.K
-    which = integers[p : p + k]
-    bucket = integers[p + k : p + k + sh.buckets]
+    which = vector(as_integers, p, k)
+    bucket = vector(as_integers, p + k, sh.buckets)
     cand = Candidates(A, offset, rows, d, beta, lo, hi, z, w, place)
     loaded = Loaded(which, Q, R)
     return State(

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -42,6 +41,7 @@ _IDENTITY = np.empty((0, 0, 0))
 NO_BLOCKS = np.empty((0, 0), dtype=np.int64)  # offsets of dense rows
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _PAUSED, _SURVEY = _solve.PAUSED, _solve.SURVEY
+_FOUND = (_solve.SOLVED, _solve.LEFT_OUT)
 _LOST = (Status.PIVOT_LIMIT, Status.UNCERTIFIED)
 
 COARSER_RANKS = (1e-10, 1e-8, 1e-6)
@@ -50,7 +50,8 @@ rounding decides which of them are loaded. The certificate stays what it is."""
 
 _kernel = _solve.run
 _survey = _solve.survey
-_work_size = lru_cache(maxsize=128)(_solve.work_size)
+_spare: list[np.ndarray] = []  # work arrays of solves that have ended, one per thread
+_MOST_SPARED = 2**20  # numbers in one of them, 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,18 +164,34 @@ def solve_arrays(
     if pinned < 0:
         pinned = _count_pinned(arrays.lo, arrays.hi) if len(arrays.lo) else 0
     status, out = run(arrays, warm, options, equality_rank, pinned)
-    n, m = arrays.values.shape[0], arrays.v.shape[0]
-    if status == 0:
+    if status == _solve.SOLVED:
+        return LCPResult(out, len(arrays.values), len(arrays.v))
+    return mend(status, out, arrays, warm, options, problem, equality_rank, pinned)
+
+
+def mend(
+    status: int,
+    out: np.ndarray,
+    arrays: Arrays,
+    warm: np.ndarray,
+    options: Options,
+    problem: Callable[[], FactoredLCP] | None,
+    equality_rank: float,
+    pinned: int,
+) -> LCPResult:
+    """The result where `run` did not just solve it: other units, coarser ranks, or an error."""
+    n, m = len(arrays.values), len(arrays.v)
+    if status == _solve.LEFT_OUT:
         return LCPResult(out, n, m)
     if status == _solve.NOT_FINITE and arrays.finite:
         status, out = _run_rescaled(arrays, warm, options, equality_rank, pinned)
-        if status == 0:
+        if status in _FOUND:
             return LCPResult(out, n, m)
     if status in _LOST:
         for rank in COARSER_RANKS:
             coarser = replace(options, rank=rank)
             again, better = run(arrays, warm, coarser, equality_rank, pinned)
-            if again == 0:
+            if again in _FOUND:
                 return LCPResult(better, n, m, fallback=f"rank={rank:g}")
     _fail(status, arrays.problem() if problem is None else problem(), arrays, out, options)
 
@@ -184,21 +201,26 @@ def run(
 ) -> tuple[int, np.ndarray]:
     """Status of the kernel and what it wrote."""
     values, offsets, M, v, b, lo, hi, f, h, order = arrays
-    n, width = values.shape
-    m = v.shape[0]
-    nb, s, _ = M.shape
-    work = np.empty(m + _work_size(n, width, offsets.shape[1], m, nb, s, pinned, warm.shape[0]))
+    n, m = len(values), len(v)
+    work = _spare.pop() if _spare else _NONE
     out = np.empty(2 * n + m + min(m, n) + SCALARS)
-    status, fresh = _PAUSED, True
-    while status in (_PAUSED, _SURVEY):  # between two calls Ctrl-C gets through
+    fresh, tolerances = True, options.kernel_arguments
+    while True:  # between two calls Ctrl-C gets through
         status = _kernel(values, offsets, M, v, f, b, lo, hi, warm, work, out, fresh, pinned, h,
-                         *options.kernel_arguments, equality_rank, *order)  # fmt: skip
-        fresh = False
+                         tolerances, equality_rank, *order)  # fmt: skip
         if status == _SURVEY:
             state = work[m:]
             status = _survey(values, offsets, M, m, b, lo, hi, warm, state, state.view(np.int64),
-                             out, pinned, options.feasibility, options.certificate)  # fmt: skip
-    return status, out
+                             out, pinned, options.feasibility, options.certificate,
+                             *order[1:])  # fmt: skip
+        if status == _solve.TOO_SMALL:
+            work = np.empty(int(out[0]))
+        elif status in (_PAUSED, _SURVEY):
+            fresh = False
+        else:
+            if len(work) <= _MOST_SPARED:
+                _spare.append(work)
+            return status, out
 
 
 def _blocks(M: Any, m: int) -> np.ndarray:
@@ -275,7 +297,7 @@ def _run_rescaled(
         out[:n] /= force if status != _solve.INFEASIBLE else 1.0  # a certificate has no scale
         out[n : 2 * n] /= alpha * nu
         out[2 * n : 2 * n + m] /= alpha
-    if status == 0 and not np.isfinite(out[: 2 * n + m]).all():
+    if status in _FOUND and not np.isfinite(out[: 2 * n + m]).all():
         status = _solve.NOT_FINITE
     return status, out
 

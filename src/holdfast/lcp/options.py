@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from holdfast.errors import InputError
 
 
@@ -64,17 +66,12 @@ class Options:
             object.__setattr__(self, "regularization", _schedule(self.regularization))
 
     @cached_property
-    def kernel_arguments(self) -> tuple[float, float, float, float, float, int]:
+    def kernel_arguments(self) -> np.ndarray:
         """What the kernel of `solve_factored` wants to know, in its order."""
         limit = -1 if self.max_pivots is None else self.max_pivots
-        return (
-            self.symmetry,
-            self.feasibility,
-            self.rank,
-            self.zero_row,
-            self.certificate,
-            limit,
-        )
+        return np.array([
+            self.symmetry, self.feasibility, self.rank, self.zero_row, self.certificate, limit,
+        ], dtype=float)  # fmt: skip
 
 
 def checked(options: Any) -> Options:

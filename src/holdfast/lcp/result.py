@@ -73,7 +73,7 @@ class LCPResult:
         regularization: float = 0.0,
         fallback: str | None = None,
     ) -> None:
-        data.flags.writeable = False
+        data.setflags(write=False)
         self._data = data
         self._n = n
         self._m = m
@@ -138,6 +138,11 @@ class LCPResult:
         )
 
 
+def data_of(result: LCPResult) -> np.ndarray:
+    """All numbers of a result in one array; see `SCALARS`."""
+    return result._data
+
+
 def scalars(result: LCPResult) -> list[float]:
     """The numbers at the end of the data; see `SCALARS`."""
     return result._data[-SCALARS:].tolist()
@@ -149,21 +154,15 @@ def first_loaded(result: LCPResult, count: int) -> np.ndarray:
     return result._data[start : start + count].astype(np.int64)
 
 
-def loads(result: LCPResult, position: int, begin: int, end: int) -> bool:
-    """Whether the loaded row at this position is one from begin on and before end."""
-    start = 2 * result._n + result._m + position
-    return start < len(result._data) - SCALARS and bool(begin <= result._data[start] < end)
-
-
-def after(result: LCPResult, pivots: int) -> LCPResult:
-    """The same, reached with so many pivots before."""
-    data = result._data.copy()
+def after(data: np.ndarray, pivots: int) -> np.ndarray:
+    """The data of the same result, reached with so many pivots before."""
+    data = data.copy()
     data[4 - SCALARS] += pivots
-    return LCPResult(data, result._n, result._m)
+    return data
 
 
-def among(result: LCPResult, which: slice | np.ndarray, count: int) -> LCPResult:
-    """The same for `count` rows, of which these are some; the others have no force and no w."""
+def among(result: LCPResult, which: slice | np.ndarray, count: int) -> np.ndarray:
+    """Data for `count` rows, of which these are some; the others have no force and no w."""
     n, m = result._n, result._m
     data = np.zeros(2 * count + len(result._data) - 2 * n)
     data[:count][which], data[count : 2 * count][which] = result.z, result.w
@@ -172,4 +171,4 @@ def among(result: LCPResult, which: slice | np.ndarray, count: int) -> LCPResult
     data[2 * count + m : 2 * count + m + len(loaded)] = (
         which[loaded] if isinstance(which, np.ndarray) else loaded + which.start
     )
-    return LCPResult(data, count, m)
+    return data

@@ -11,17 +11,18 @@ order of the problem's rows (`holdfast.problem.Stack`).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, InputError, SolveError
-from holdfast.lcp.factored import Arrays, solve_arrays
-from holdfast.lcp.find_indices import ambiguous, check_rank_tol, gap
+from holdfast.lcp._solve import SOLVED
+from holdfast.lcp.factored import Arrays, mend, run
+from holdfast.lcp.find_indices import ambiguous, gap
 from holdfast.lcp.inertia import InertiaFactor
-from holdfast.lcp.options import checked
-from holdfast.lcp.result import after, among, first_loaded, loads, scalars
+from holdfast.lcp.options import DEFAULT
+from holdfast.lcp.result import after, among, data_of, first_loaded, scalars
 from holdfast.models._reduction import RANK_TOL, ROUNDING, Elimination, check_targets
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution, Level
@@ -35,12 +36,13 @@ class Projection(NamedTuple):
     problem: ContactProblem
     sticking: np.ndarray
     arrays: Arrays
-    answer: lcp.LCPResult  # for all rows of the stack; those that take no part have no force
+    data: np.ndarray  # of the answer, for all rows; those that take no part have no force
     rank_tol: float
     level: Level = "velocity"
     damping: np.ndarray | None = None  # (m, m) viscous drag
     viscous: np.ndarray | None = None  # (n, 2) its forces
 
+    answer = property(lambda self: lcp.LCPResult(self.data, len(self.arrays.b), self.problem.m))
     motion = property(lambda self: self.answer.motion)
     pivots = property(lambda self: self.answer.pivots)
     extra = property(lambda self: self._part(2))
@@ -124,13 +126,32 @@ def project(
         warm_start: an earlier solution, or contacts (and rows of U) expected to be loaded.
 
     Raises:
-        InfeasibleError: with one weight per row in `certificate`, in the order of the stack.
+        InfeasibleError: with the weights of all rows, and words that speak of contacts.
+        SolveError: it carries the contact problem.
     """
-    check_rank_tol(rank_tol)
-    options = checked(options)
+    options = DEFAULT if options is None else options
     warm = _NO_ROWS if warm_start is None else warm_rows(warm_start, problem)
-    if solver == "ppm":
-        return _pivot(problem, sticking, arrays, options, rank_tol, warm)
+    try:
+        if solver == "ppm":
+            return _pivot(problem, sticking, arrays, options, rank_tol, warm)
+        return _solve_otherwise(problem, sticking, arrays, solver, options, rank_tol, warm)
+    except InfeasibleError as error:
+        _explain(problem, error)
+    except SolveError as error:
+        error.problem = problem
+        raise
+
+
+def _solve_otherwise(
+    problem: ContactProblem,
+    sticking: np.ndarray,
+    arrays: Arrays,
+    solver: str,
+    options: lcp.Options,
+    rank_tol: float,
+    warm: np.ndarray,
+) -> Projection:
+    """With "lemke" or "qp", and "ppm" where those miss."""
     if solver not in ("lemke", "qp"):
         raise InputError("solver", f"is {solver!r}; expected one of ppm, lemke, qp")
     pivot = partial(_pivot, problem, sticking, arrays, options, rank_tol)
@@ -149,7 +170,7 @@ def project(
     if miss <= options.certificate:
         return found
     better = pivot(found.loaded)
-    return better._replace(answer=after(better.answer, found.pivots))
+    return better._replace(data=after(better.data, found.pivots))
 
 
 def _pivot(
@@ -171,21 +192,49 @@ def _pivot(
     if r > 0 and sticking is not stack.everywhere and not sticking.all():
         which, part = _taking_part(problem, sticking, arrays)
         out = k - len(part.b)  # rows that take no part
-    if len(warm):
+    if warm is not _NO_ROWS:
         warm = warm + (j - out)
     try:
-        answer = solve_arrays(part, warm, options, None, rank_tol, k - u)
+        status, data = run(part, warm, options, rank_tol, k - u)
+        if status != SOLVED:
+            data = data_of(mend(status, data, part, warm, options, None, rank_tol, k - u))
     except InfeasibleError as error:
         if which is not None:
             certificate, error.certificate = error.certificate, np.zeros(k)
             error.certificate[which] = certificate
         raise
-    found = Projection(
-        problem, sticking, arrays, answer if which is None else among(answer, which, k), rank_tol
-    )
-    if j > r and not loads(answer, j - r - 1, r - out, j - out):  # not all of J were kept
+    if which is not None:
+        data = among(lcp.LCPResult(data, k - out, problem.m), which, k)
+    found = Projection(problem, sticking, arrays, data, rank_tol)
+    if status != SOLVED and j > r:  # perhaps not all of J were kept
         _check_joints(found)
     return found
+
+
+def _explain(problem: ContactProblem, error: InfeasibleError) -> NoReturn:
+    """Raise the same with the weights of each kind of row."""
+    S, T, R, J, N, U, _ = problem.stack.split(error.certificate)
+    weights = {"J": J, "S": S, "T": T, "R": R}
+    certificate = np.concatenate([N, U])
+    raise InfeasibleError(
+        _contradiction(problem, certificate, weights), status=error.status, problem=problem,
+        certificate=certificate, equality_weights=weights,
+    ) from error  # fmt: skip
+
+
+def _contradiction(problem: ContactProblem, A: np.ndarray, weights: dict[str, np.ndarray]) -> str:
+    """Which rows contradict each other, in words."""
+    held = [np.flatnonzero(weights["S"]), np.flatnonzero(weights["T"])]
+    held.append(problem.R_contact[weights["R"] != 0.0])
+    contacts, joints, tangents = (
+        which.tolist() for which in (np.flatnonzero(A), np.flatnonzero(weights["J"]),
+                                     np.unique(np.concatenate(held)))
+    )  # fmt: skip
+    text = f"infeasible: no motion satisfies contacts {contacts}"
+    text += f", bilateral rows J {joints}" if joints else ""
+    text += f", no slip at contacts {tangents}" if tangents else ""
+    text += f" at once (numbers from {problem.n} on are rows of U); see .certificate, their weights"
+    return text + (", and .equality_weights" if joints or tangents else "")
 
 
 def _taking_part(
@@ -247,10 +296,8 @@ def _project_dense(
     z = np.zeros(k)
     z[equal], z[j:] = forces[: len(equal)], forces[len(equal) :]
     numbers = (pivots, len(equal), 1, indices.smallest_kept, indices.largest_rejected, len(equal))
-    answer = lcp.LCPResult(
-        np.concatenate([z, np.zeros(k), motion, equal, np.zeros(4), numbers]), k, p.m
-    )
-    found = Projection(p, sticking, arrays, answer, rank_tol)
+    data = np.concatenate([z, np.zeros(k), motion, equal, np.zeros(4), numbers])
+    found = Projection(p, sticking, arrays, data, rank_tol)
     _check_joints(found)
     return found, miss
 

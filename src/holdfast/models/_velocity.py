@@ -10,15 +10,13 @@ definite and is stable for any h, where explicit drag needs h mu / mass < 2.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from holdfast import lcp
-from holdfast.errors import InfeasibleError, SolveError
-from holdfast.lcp.factored import Arrays
 from holdfast.lcp.inertia import InertiaFactor
-from holdfast.models._projection import Projection, project
+from holdfast.models._projection import project
 from holdfast.models._reduction import RANK_TOL
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
@@ -28,7 +26,6 @@ def solve_velocity(
     problem: ContactProblem,
     sticking: np.ndarray,
     mu_v: np.ndarray | None = None,
-    *,
     solver: str = "ppm",
     options: lcp.Options | None = None,
     rank_tol: float = RANK_TOL,
@@ -47,57 +44,16 @@ def solve_velocity(
     """
     if mu_v is None or not mu_v.any():
         return ContactSolution.of(
-            project_for(
-                problem, sticking, problem.stack.arrays, solver, options, rank_tol, warm_start
-            )
+            project(problem, sticking, problem.stack.arrays, solver, options, rank_tol, warm_start)
         )
     p, step = problem, problem.step
     drag = drag_matrix(p, mu_v)
     M = (p.inertia + step * drag)[None]
     free = InertiaFactor(M).solve(p.impulse)  # unlike LU, the same in any units
     arrays = p.stack.arrays._replace(M=M, v=free, f=free[:0])
-    found = project_for(p, sticking, arrays, solver, options, rank_tol, warm_start)
+    found = project(p, sticking, arrays, solver, options, rank_tol, warm_start)
     viscous = drag_forces(p, step * mu_v, found.motion)
     return ContactSolution.of(found._replace(damping=drag, viscous=viscous))
-
-
-def project_for(
-    problem: ContactProblem, sticking: np.ndarray, arrays: Arrays, *how: Any
-) -> Projection:
-    """`project`, with errors that speak of contacts, and carry the contact problem."""
-    try:
-        return project(problem, sticking, arrays, *how)
-    except InfeasibleError as error:
-        _explain(problem, error)
-    except SolveError as error:
-        error.problem = problem
-        raise
-
-
-def _explain(problem: ContactProblem, error: InfeasibleError) -> NoReturn:
-    """Raise the same with the weights of each kind of row."""
-    S, T, R, J, N, U, _ = problem.stack.split(error.certificate)
-    weights = {"J": J, "S": S, "T": T, "R": R}
-    certificate = np.concatenate([N, U])
-    raise InfeasibleError(
-        _contradiction(problem, certificate, weights), status=error.status, problem=problem,
-        certificate=certificate, equality_weights=weights,
-    ) from error  # fmt: skip
-
-
-def _contradiction(problem: ContactProblem, A: np.ndarray, weights: dict[str, np.ndarray]) -> str:
-    """Which rows contradict each other, in words."""
-    held = [np.flatnonzero(weights["S"]), np.flatnonzero(weights["T"])]
-    held.append(problem.R_contact[weights["R"] != 0.0])
-    contacts, joints, tangents = (
-        which.tolist() for which in (np.flatnonzero(A), np.flatnonzero(weights["J"]),
-                                     np.unique(np.concatenate(held)))
-    )  # fmt: skip
-    text = f"infeasible: no motion satisfies contacts {contacts}"
-    text += f", bilateral rows J {joints}" if joints else ""
-    text += f", no slip at contacts {tangents}" if tangents else ""
-    text += f" at once (numbers from {problem.n} on are rows of U); see .certificate, their weights"
-    return text + (", and .equality_weights" if joints or tangents else "")
 
 
 def drag_matrix(problem: ContactProblem, mu_v: np.ndarray) -> np.ndarray:

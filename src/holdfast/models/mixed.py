@@ -10,6 +10,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
+from holdfast.lcp.find_indices import check_rank_tol
 from holdfast.models._choices import check_choice, check_options, check_problem
 from holdfast.models._grip import grip_loaded
 from holdfast.models._reduction import RANK_TOL
@@ -42,6 +43,7 @@ class Mixed(ContactModel):
         check_choice("grip", self.grip, ("loaded", "all"))
         check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
         check_options(self.options)
+        check_rank_tol(self.rank_tol)
         for i, law in enumerate([self.laws] if isinstance(self.laws, Law) else self.laws):
             if not isinstance(law, Law):
                 raise InputError(

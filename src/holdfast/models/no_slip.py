@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from holdfast import lcp
+from holdfast.lcp.find_indices import check_rank_tol
 from holdfast.models._choices import check_choice, check_options, check_problem
 from holdfast.models._grip import grip_loaded
 from holdfast.models._reduction import RANK_TOL
@@ -50,16 +52,22 @@ class NoSlip(ContactModel):
         check_choice("grip", self.grip, ("loaded", "all"))
         check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
         check_options(self.options)
+        check_rank_tol(self.rank_tol)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
         check_problem(problem)
-
-        def held(sticking: np.ndarray) -> ContactSolution:
-            return solve_velocity(
-                problem, sticking, solver=self.solver, options=self.options,
-                rank_tol=self.rank_tol, warm_start=warm_start,
-            )  # fmt: skip
-
         everywhere = problem.stack.everywhere
-        return held(everywhere) if self.grip == "all" else grip_loaded(problem, held, everywhere)
+        if self.grip == "all":
+            return solve_velocity(
+                problem, everywhere, None, self.solver, self.options, self.rank_tol, warm_start
+            )
+        return grip_loaded(problem, partial(self._hold, problem, warm_start), everywhere)
+
+    def _hold(
+        self, problem: ContactProblem, warm_start: Any, sticking: np.ndarray
+    ) -> ContactSolution:
+        """The solution in which these contacts stick, wherever they are pressed."""
+        return solve_velocity(
+            problem, sticking, None, self.solver, self.options, self.rank_tol, warm_start
+        )

@@ -10,13 +10,9 @@ import numpy as np
 from holdfast import lcp
 from holdfast.errors import InputError
 from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
+from holdfast.models._projection import project
 from holdfast.models._reduction import RANK_TOL
-from holdfast.models._velocity import (
-    drag_forces,
-    drag_matrix,
-    project_for,
-    solve_velocity,
-)
+from holdfast.models._velocity import drag_forces, drag_matrix, solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution
@@ -88,7 +84,7 @@ class Viscous(ContactModel):
         _, _, _, J, N, U, _ = p.stack.split(b)
         J[:], N[:], U[:] = p.Jdot_v, p.Ndot_v, p.Udot_v
         p.stack.split(lo)[6][:], p.stack.split(hi)[6][:] = -bound, bound
-        found = project_for(
+        found = project(
             p, np.zeros(p.n, dtype=bool), arrays._replace(v=free, f=free[:0], b=b, lo=lo, hi=hi),
             self.solver, self.options, RANK_TOL, warm_start,
         )  # fmt: skip

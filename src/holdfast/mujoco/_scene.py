@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.lcp._kernel import inlined, kernel
-from holdfast.mujoco._views import blocks, part
+from holdfast.lcp._views import blocks, part
 
 # Numbers that the search reports, by their place in `Found.numbers`.
 # FREE: whether the search has yet to see who leaves when nothing is held.

@@ -1,6 +1,7 @@
-"""Parts of an array as arrays with rows, at no cost in kernels.
+"""Parts of an array as arrays, at no cost in kernels.
 
-Numba's `reshape` looks at strides and sizes at run time, fifty times longer than this takes.
+Numba's slices mind negative and too large bounds, and `reshape` looks at strides and sizes at run
+time, fifty times longer than this takes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
 
+def vector(array: np.ndarray, begin: int, size: int) -> np.ndarray:
+    """Return so many entries of an array, from one on."""
+    return array[begin : begin + size]
+
+
 def part(array: np.ndarray, begin: int, rows: int, columns: int) -> np.ndarray:
     """Return so many rows and columns of an array, from an entry on."""
     return array[begin : begin + rows * columns].reshape(rows, columns)
@@ -21,6 +27,11 @@ def part(array: np.ndarray, begin: int, rows: int, columns: int) -> np.ndarray:
 def blocks(array: np.ndarray, begin: int, count: int, rows: int, columns: int) -> np.ndarray:
     """Return so many blocks of rows and columns of an array, from an entry on."""
     return array[begin : begin + count * rows * columns].reshape(count, rows, columns)
+
+
+@type_callable(vector)
+def _type_of_vector(context: Any) -> Any:
+    return lambda array, begin, size: types.Array(array.dtype, 1, "C")
 
 
 @type_callable(part)
@@ -33,10 +44,11 @@ def _type_of_blocks(context: Any) -> Any:
     return lambda array, begin, count, rows, columns: types.Array(array.dtype, 3, "C")
 
 
+@lower_builtin(vector, types.Array, *[types.Integer] * 2)
 @lower_builtin(part, types.Array, *[types.Integer] * 3)
 @lower_builtin(blocks, types.Array, *[types.Integer] * 4)
 def _view(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Lower both: an array is a pointer, sizes and strides."""
+    """Lower all three: an array is a pointer, sizes and strides."""
     given = make_array(signature.args[0])(context, builder, value=args[0])
     begin, *shape = (
         context.cast(builder, each, kind, types.int64)
