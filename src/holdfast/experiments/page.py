@@ -37,6 +37,7 @@ p { max-width: 46rem; margin: .6rem 0; }
 code { font: .88em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
   background: var(--raised); padding: .1em .3em; border-radius: 4px; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; }
+.hint { color: var(--soft); font-size: .8rem; text-align: right; max-width: none; margin: .2rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: .85rem; line-height: 1.4;
   font-variant-numeric: tabular-nums; }
 th, td { padding: .5rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
@@ -47,6 +48,7 @@ th:first-child, td:first-child, .words { text-align: left; }
 td:first-child { min-width: 9rem; background: var(--paper); }
 th:first-child, td:first-child { position: sticky; left: 0; }
 .words { min-width: 8rem; }
+.wide .words:last-child { min-width: 20rem; }
 tbody tr:hover, tbody tr:hover td { background: var(--raised); }
 .note { color: var(--soft); font-size: .85rem; }
 figure { margin: 1.5rem 0; }
@@ -67,6 +69,8 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 }
 @media print { nav { display: none; } .frame { display: block; } }
 """
+
+_FITTING = 10  # columns that fit beside the list of contents
 
 
 def html_page(title: str, sections: Sequence[Section], origin: Mapping[str, str]) -> str:
@@ -141,9 +145,11 @@ def _table(table: Table) -> str:
         ) + "</tr>"
         for row in table.rows
     )  # fmt: skip
+    wide = len(columns) > _FITTING
+    hint = f'<p class="hint">{len(columns)} columns: scroll to the right →</p>' if wide else ""
     note = f'<p class="note">{inline(table.note)}</p>' if table.note else ""
     return f"""<h3 id="{escape(table.name)}">{escape(table.title)}</h3>
-<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>
+{hint}<div class="scroll{" wide" if wide else ""}"><table><thead><tr>{head}</tr></thead><tbody>
 {rows}
 </tbody></table></div>{note}"""
 
