@@ -129,6 +129,22 @@ def test_with_limits_and_dry_friction(
         assert solution.kinetic_energy() <= energy(problem) * (1.0 + 1e-9)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_drumwright_shell_between_opposite_faces(seed: int) -> None:
+    """The sum of opposite normals is rounding, and no bound on the motion."""
+    rng = np.random.default_rng(seed)
+    n, m = 2, 3
+    N, S, T = rng.normal(size=(3, n, m))
+    problem = hf.ContactProblem(
+        M=np.eye(m), v=rng.normal(size=m), N=np.vstack([N, -N]), S=np.vstack([S, S]),
+        T=np.vstack([T, -T]), h=0.1, U=rng.normal(size=(2, m)), D=rng.normal(size=(2, m)),
+        D_bound=rng.uniform(0.0, 1.0, 2),
+    )  # fmt: skip
+    solution = DrumwrightShell(0.0).solve(problem)
+    without = hf.Frictionless().solve(problem)
+    np.testing.assert_allclose(solution.motion, without.motion, atol=1e-9 * without.scale)
+
+
 @pytest.mark.parametrize("mu", [0.1, 0.4, 2.0])
 @pytest.mark.parametrize("directions", [4, 6])
 def test_drumwright_shell_dissipates_most(mu: float, directions: int) -> None:

@@ -33,6 +33,7 @@ START = 8  # directions that the search for those of the cone begins with
 ROUNDS = 30  # of that search; 1 to 4 are usual
 NEAR = 0.1  # residual from which on Newton's method is tried
 NEWTON = 8  # steps of it; 3 to 5 are usual
+ROUNDING = 1e-14  # of a sum, relative to its terms
 SLIDES = 1e-6  # relative force and speed above which friction is on the curved part of its cone
 
 
@@ -120,10 +121,10 @@ class Program:
         limits[fan.contact, a + np.arange(k)] = -fan.share
         limits[c:, a + k :] = -np.abs(E[a + 2 * c :, a + k :])
         speeds, start = self.H[:a] @ E, q[:a]
-        G = np.vstack([speeds, limits, -speeds[: p.n].sum(axis=0)])
-        g = np.concatenate([
-            start, self.extra[self.contacts], p.D_bound, [self.kappa - start[: p.n].sum()]
-        ])  # fmt: skip
+        total = _sum(speeds[: p.n])
+        spare = self.kappa - start[: p.n].sum() if total.any() else 0.0
+        G = np.vstack([speeds, limits, -total])
+        g = np.concatenate([start, self.extra[self.contacts], p.D_bound, [spare]])
         unit = np.abs(E).T @ self.unit / np.abs(E).sum(axis=0)
         best = minimise(E.T @ H @ E, E.T @ q, G, g, unit, self.scale, solver, certificate)
         x = E @ best.x
@@ -201,6 +202,12 @@ class Program:
         miss = np.abs(first - _on_cone(first - second)).max(axis=1, initial=0.0)
         miss = miss / np.maximum(1.0, np.linalg.norm(first[:, 1:], axis=1))
         return found._replace(residual=max(found.residual, float(miss.max(initial=0.0))))
+
+
+def _sum(rows: np.ndarray) -> np.ndarray:
+    """The sum of rows; nothing where they cancel to rounding, as those of two opposite faces do."""
+    total = rows.sum(axis=0)
+    return np.where(np.abs(total) > ROUNDING * np.abs(rows).sum(axis=0), total, 0.0)
 
 
 def _on_cone(points: np.ndarray) -> np.ndarray:
