@@ -613,6 +613,7 @@ def test_loose_tolerances_of_the_paper() -> None:
     assert max(residuals) > 1e-8  # 1 of the 16 is lost and 2 are rough
 
 
+@pytest.mark.jit
 def test_tikhonov_schedule_mends_some_of_them() -> None:
     """Grasps that the loose tolerances lose, found with a little added to the diagonal."""
     mended = []
