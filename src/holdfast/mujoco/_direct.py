@@ -17,7 +17,7 @@ from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._options import option_addresses
-from holdfast.mujoco._parts import AT, FLAGS_AT, SIZES, STATUS
+from holdfast.mujoco._parts import AT, FLAGS_AT, SIZES
 from holdfast.mujoco._publish import show
 from holdfast.mujoco._quick import OPEN, Quick, carve_plain
 from holdfast.mujoco._scene import Found, Scene, Sizes
@@ -168,13 +168,8 @@ class Direct(Quick):
 
     def _search_parts(self, *, guarded: bool = False) -> int:
         """Search for the motion of the parts that are not usual; then go on."""
-        for part in self._table[: int(self.report[kernels.PARTS])]:
-            if part[STATUS] != FOUND:
-                work, flags = self._work[part[AT] :], self._flags[part[FLAGS_AT] :]
-                status = self._search(work, flags, part[SIZES:])
-                if status != FOUND:
-                    return status
-        return self._run(whole.SEARCHED, guarded=guarded)
+        status = self._search()
+        return self._run(whole.SEARCHED, guarded=guarded) if status == FOUND else status
 
     def publish(self) -> int:
         """Publish what was found and has been looked at; FOUND."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp.factored import Arrays, run
 from holdfast.lcp.options import DEFAULT
 from holdfast.models import Frictionless, NoSlip
 from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco import _at_once as kernels
-from holdfast.mujoco import _search as search
+from holdfast.mujoco import _rounds as rounds
 from holdfast.mujoco import _whole as whole
 from holdfast.mujoco._answer import Answer, from_found
 from holdfast.mujoco._inertia import GIVEN
@@ -23,7 +22,6 @@ from holdfast.mujoco._scene import (
     Sizes,
     Work,
     carve,
-    posed,
     room,
 )
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
@@ -50,9 +48,9 @@ class Quick:
     def __init__(self, contact: Any, trees: int = 1) -> None:
         known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
-        self._tolerances = getattr(contact, "options", None) or DEFAULT
+        tolerances = getattr(contact, "options", None) or DEFAULT
         rank_tol = getattr(contact, "rank_tol", RANK_TOL)
-        tolerances = (*self._tolerances.kernel_arguments, rank_tol)
+        tolerances = (*tolerances.kernel_arguments, rank_tol)
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
         self._settings[kernels.INERTIA] = GIVEN
@@ -67,6 +65,7 @@ class Quick:
             (whole.CONTACT, np.array(STRIDE * [0] + [8])),
         ):  # fmt: skip
             self._put(field, array)
+        self._memory_of_search = np.zeros(0)
         self._grow(0, 0)
 
     def _put(self, field: int, array: np.ndarray) -> None:
@@ -128,35 +127,23 @@ class Quick:
         self._options[:3] = rows.h, TOUCHING * rows.size, OPEN * rows.size
         status = self._run(whole.ROWS)
         if status == NOT_SETTLED:
-            status = self._search(self._work, self._flags, self._sizes)
+            status = self._search()
         return from_found(rows, self._found()) if status == FOUND else None
 
-    def _search(self, work: np.ndarray, flags: np.ndarray, sizes: np.ndarray) -> int:
-        """Go on where the case is not a usual one; FOUND, or what is in doubt.
-
-        Where contacts jam, another search has no friction where surfaces only land; what it finds
-        is used if nothing jams.
-        """
-        arrays = work, work.view(np.int64), flags, sizes, self._options
-        status = self._rounds(arrays)
-        if status != search.JAMS:
-            return status
-        numbers, booleans = _room(Sizes(*sizes.tolist()))
-        kept = work[:numbers].copy(), flags[:booleans].copy()
-        if not search.without_landing(*arrays) or self._rounds(arrays) != FOUND:
-            work[:numbers], flags[:booleans] = kept
-        return FOUND
-
-    def _rounds(self, arrays: tuple[np.ndarray, ...]) -> int:
-        """Pose, solve and weigh for as long as it takes."""
-        work, words, _, sizes, _ = arrays
-        status, dry = search.AGAIN, Sizes(*sizes.tolist()).nf
-        while status == search.AGAIN:
-            k, warm, rank_tol = search.pose(*arrays)
-            rows, blocks, A, v, b, lo, hi, expected = posed(work, words, sizes, k, warm)
-            problem = Arrays(rows, blocks, A, v, b, lo, hi)
-            solved, y = run(problem, expected, self._tolerances, rank_tol, dry)
-            status = search.weigh(*arrays, y, k, solved)
+    def _search(self) -> int:
+        """Search for the motion of the parts that are not usual; FOUND, or what is in doubt."""
+        progress, parts = np.zeros(rounds.PROGRESS, dtype=np.int64), int(self.report[kernels.PARTS])
+        status = rounds.STOPPED
+        while status in (rounds.STOPPED, rounds.SMALL):  # between two calls Ctrl-C gets through
+            memory = self._memory_of_search
+            status = rounds.search(
+                self._work, self._words, self._flags, self._options, memory, memory.view(np.int64),
+                self._table, progress, parts,
+            )  # fmt: skip
+            if status == rounds.SMALL:
+                longer = np.zeros(3 * int(progress[rounds.NEEDED]) // 2)
+                longer[: len(memory)] = memory
+                self._memory_of_search = longer
         return status
 
     def _found(self) -> Found:

@@ -19,7 +19,6 @@ from holdfast.lcp._views import blocks, part
 # Numbers that the search reports, by their place in `Found.numbers`.
 # FREE: whether the search has yet to see who leaves when nothing is held.
 SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, FREE, SOLVES, SCALE, REPORTED = range(10)
-_DENSE = np.empty((0, 0), dtype=np.int64)
 STAGES = 5  # systems of `holdfast.mujoco._steady`
 
 
@@ -174,10 +173,7 @@ def room(sz: Sizes) -> tuple[int, int]:
 def carve(
     work: np.ndarray, words: np.ndarray, flags: np.ndarray, sz: Sizes
 ) -> tuple[Scene, Work, Found]:
-    """Return arrays of these sizes, views into work (also as the integers words) and flags.
-
-    What a solver is given stands first, where `posed` finds it.
-    """
+    """Return arrays of these sizes, views into work (also as the integers words) and flags."""
     m, n, nefc, ne, nf, nl = sz
     A, v_free = blocks(work, 0, 1, m, m), work[m * m : m * m + m]
     p = m * m + m
@@ -243,17 +239,3 @@ def carve(
         numbers, expected,
     )  # fmt: skip
     return scene, wk, found
-
-
-def posed(
-    work: np.ndarray, words: np.ndarray, sizes: np.ndarray, k: int, warm: int
-) -> tuple[np.ndarray, ...]:
-    """The problem of k rows that stands in work, as `holdfast.lcp` takes it, and expected loads."""
-    m, _, nefc = sizes[:3].tolist()
-    p = m * m + m
-    bounds = part(work, p, 3, nefc)[:, :k]
-    p += 3 * nefc
-    rows = part(work, p, k, m)
-    p += nefc * m
-    A, v_free = blocks(work, 0, 1, m, m), work[m * m : m * m + m]
-    return rows, _DENSE, A, v_free, *bounds, words[p : p + warm]

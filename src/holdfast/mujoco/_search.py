@@ -4,7 +4,7 @@ What `holdfast.models.Mixed` does with a `ContactProblem`, on MuJoCo's own rows 
 either: list the contacts that the motion would close, hold those that want to stick, solve, share
 the forces out, release what nothing presses and take back what is pressed and slides, until the
 two agree; then see whether the motion closes further contacts. It goes in rounds of `pose`, a
-solve, and `weigh`, driven by `holdfast.mujoco._quick`, and gives up where anything is in doubt; the
+solve, and `weigh`, see `holdfast.mujoco._rounds`, and gives up where anything is in doubt; the
 stepper then takes the long way, which has more to try and can explain itself.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import kernel
 from holdfast.lcp._solve import INFEASIBLE, UNCERTIFIED
 from holdfast.lcp.status import Status
 from holdfast.models._grip import SLIDING
@@ -40,10 +40,7 @@ from holdfast.mujoco._scene import (
     Found,
     Numbers,
     Scene,
-    Sizes,
     Work,
-    carve,
-    numbers_of,
 )
 from holdfast.mujoco._usual import (
     FOUND,
@@ -223,19 +220,13 @@ def lands(sc: Scene, nr: Numbers, out: Found) -> bool:
     return some
 
 
-@entry
-def without_landing(
-    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, options: np.ndarray
-) -> bool:
+@kernel
+def without_landing(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     """Begin again, without friction where surfaces touch only at the end: in the air nothing jams.
 
     Returns:
-        Whether there is such friction; if not, all stays as it is. See `Quick` for the arrays.
+        Whether there is such friction; if not, all stays as it is.
     """
-    sc, wk, out = carve(
-        work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
-    )
-    nr = numbers_of(options)
     if not lands(sc, nr, out):
         return False
     for i in range(sc.gap.shape[0]):
@@ -245,43 +236,32 @@ def without_landing(
     return True
 
 
-@entry
-def pose(
-    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, options: np.ndarray
-) -> tuple[int, int, float]:
-    """Pose the next problem of a search; see `Quick` for the arrays.
+@kernel
+def pose(sc: Scene, nr: Numbers, wk: Work, out: Found) -> tuple[int, int]:
+    """Pose the next problem of a search: fill wk.values, wk.bounds and wk.warm.
 
     Returns:
-        How many rows it has, how many of them are expected to be loaded, the rank tolerance.
+        How many rows it has, and how many of them are expected to be loaded.
     """
-    sc, wk, out = carve(
-        work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
-    )
     ne, nf = sc.target.shape[0], sc.loss.shape[0]
     held = wk.masks[2] if out.numbers[FREE] > 0.0 else out.held
-    g, k = collect(sc, numbers_of(options), ne, nf, held, wk, out)
-    return k, list_expected(out.expected, g, k - nf, wk), out.numbers[RANK_TOL]
+    g, k = collect(sc, nr, ne, nf, held, wk, out)
+    return k, list_expected(out.expected, g, k - nf, wk)
 
 
-@entry
-def weigh(
-    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, options: np.ndarray,
-    y: np.ndarray, k: int, status: int,
-) -> int:  # fmt: skip
+@kernel
+def weigh(sc: Scene, nr: Numbers, y: np.ndarray, k: int, status: int, wk: Work, out: Found) -> int:
     """Take over the answer to the problem that was posed, and say how to go on.
 
     Args:
-        work, words, flags, sizes, options: see `Quick`.
-        y, k, status: what `holdfast.lcp.factored` wrote for k rows, and how that ended.
+        sc, nr, wk, out: of the search.
+        y, k, status: what `holdfast.lcp._solve` wrote for k rows, and how that ended.
 
     Returns:
         FOUND; JAMS, if a motion was found in which contacts hold by jamming; AGAIN, if the search
         goes on; or what is in doubt.
     """
-    sc, wk, out = carve(
-        work, words, flags, Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
-    )
-    nr, ne, nf = numbers_of(options), sc.target.shape[0], sc.loss.shape[0]
+    ne, nf = sc.target.shape[0], sc.loss.shape[0]
     free, rank_tol = out.numbers[FREE] > 0.0, out.numbers[RANK_TOL]
     out.numbers[SOLVES] += 1.0
     if out.numbers[SOLVES] > MAX_SOLVES:
