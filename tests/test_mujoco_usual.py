@@ -222,3 +222,28 @@ def test_a_pile_at_rest_stays_there_by_the_forces_it_has() -> None:
     model.opt.gravity[:] = 0.0  # and now nothing presses
     stepper.step(other)
     assert np.abs(other.qfrc_constraint).max() < 1e-9 * weight
+
+
+LISTED = {**STANDING, "heap": scenes.pile(6), "pendulum": LIMITED}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_how_rows_are_listed_makes_no_difference(name: str) -> None:
+    """Dense or by their entries, as the model says; and so they stand in the data afterwards."""
+    ends = []
+    for listing in (mujoco.mjtJacobian.mjJAC_DENSE, mujoco.mjtJacobian.mjJAC_SPARSE):
+        model, data = load(LISTED[name])
+        model.opt.jacobian = listing
+        stepper = hf.Stepper(model, warn=False)
+        for _ in range(60):
+            stepper.step(data)
+            force = np.zeros(model.nv)
+            mujoco.mj_mulJacTVec(model, data, force, data.efc_force)
+            size = np.abs(data.qfrc_constraint).max(initial=1e-3)
+            assert np.abs(force - data.qfrc_constraint).max() < 1e-9 * size
+        solution = stepper.solution
+        assert solution is not None and solution.is_exact()
+        ends.append((data.qpos.copy(), data.qvel.copy(), solution.normal_impulse))
+    for dense, sparse in zip(*ends, strict=True):
+        size = max(np.abs(dense).max(initial=0.0), 1e-3)
+        assert np.abs(dense - sparse).max(initial=0.0) < 1e-9 * size

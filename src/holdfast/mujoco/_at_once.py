@@ -9,18 +9,25 @@ import numpy as np
 
 from holdfast.lcp._kernel import entry, inlined, kernel
 from holdfast.mujoco import _memory as mem
-from holdfast.mujoco._correct import violations
 from holdfast.mujoco._forces import dot
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtract_derivative
 from holdfast.mujoco._landing import may_land
-from holdfast.mujoco._parts import connect, find_parts, gather_parts
+from holdfast.mujoco._listed import list_rows, listed_at
+from holdfast.mujoco._parts import (
+    connect,
+    find_parts,
+    gather_parts,
+    show_parts,
+    take_contacts,
+    take_others,
+    violated_by,
+)
 from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
 from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
     SLIP,
     Found,
-    Numbers,
     Scene,
     Sizes,
     carve,
@@ -29,7 +36,6 @@ from holdfast.mujoco._scene import (
     room,
 )
 from holdfast.mujoco._usual import FOUND
-from holdfast.mujoco.assemble import list_rows
 
 # What is returned beside what `find_parts` does.
 GROW, NARROW, LANDS = 10, 11, 12
@@ -38,7 +44,8 @@ GROW, NARROW, LANDS = 10, 11, 12
 NOT_HERE, AS_WANTED, AGAIN = range(3)
 
 # Settings, by their place in the array of them.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, SETTINGS = range(8)
+# SPARSE: whether rows are listed by their entries; AUTO: whether MuJoCo would choose to.
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, SPARSE, AUTO, SETTINGS = range(10)
 
 SIZE = 10  # place of the mean size of bodies among the options
 
@@ -125,12 +132,8 @@ def fill_scene(
 
 
 @inlined
-def report_on(sc: Scene, nr: Numbers, out: Found, report_out: np.ndarray) -> None:
+def report_on(out: Found, report_out: np.ndarray) -> None:
     """Fill in what the stepper keeps."""
-    report_out[DEEPEST], report_out[LEFT] = violations(
-        sc.rows, sc.first, sc.gap, sc.gap[:0], sc.limit_gap, sc.error, sc.target, out.motion,
-        sc.loss.shape[0], nr.h,
-    )  # fmt: skip
     report_out[WORST_SLIP], report_out[LACKS] = out.numbers[SLIP], out.numbers[EXCESS]
     report_out[TIED] = out.numbers[CONSISTENT]
     count = 0
@@ -182,6 +185,7 @@ def take_over(
     if halves * report[NUMBERS] > work.shape[0] or halves * report[FLAGS] > flags.shape[0]:
         return GROW
     sc, wk, out = carve(work, words, flags, sz)
+    later = table.shape[0] > 1 or settings[SPARSE] == 1  # rows are taken part by part
     same = True
     for k in range(6):
         same = same and sizes[k] == sz[k]
@@ -194,17 +198,23 @@ def take_over(
     geom = of_integer[:, e : e + 2]
     if not given:
         fill_inertia(places, model, settings, nr.h, state[0], wk.x[0], sc)
-        listed = mem.floats(mem.word(places[mem.EFC_J]), mem.count(places, mem.NEFC), m)
+        rows = 0 if later else mem.count(places, mem.NEFC)
+        listed = mem.floats(mem.word(places[mem.EFC_J]), rows, m)
         body = mem.integers(model[GEOM_BODY], 1, settings[NGEOM])[0]
         n, nefc = list_rows(
             listed, address, dims, friction, dist, geom, body, sc.rows, sc.listed, sc.lengths,
-            ne + nf + nl, settings[LISTED] == 1,
+            ne + nf + nl, settings[LISTED] == 1, not later,
         )  # fmt: skip
         if n < 0:
             return NARROW
         fill_scene(places, of_double, sz, settings[STICK] == 1, nr.h, contact[mem.POS] // 8, sc,
                    out)  # fmt: skip
     parts = 1
+    li = listed_at(
+        places, address, dims, friction, m, not given, settings[SPARSE] == 1, settings[LISTED] == 1
+    )
+    if later:
+        take_others(li, ne + nf + nl, wk, sc)
     if table.shape[0] > 1:
         coupled = m if settings[INERTIA] == IMPLICIT else 0
         parts = connect(
@@ -214,7 +224,9 @@ def take_over(
             wk.of_dof, wk.of_row, wk.of_contact, table,
         )  # fmt: skip
     report[PARTS] = parts
-    return find_parts(sc, nr, parts, work, words, flags, wk, out, table)
+    if later and parts == 1:
+        take_contacts(li, sc.listed[0], wk.place, wk.place, sc)
+    return find_parts(sc, li, nr, parts, work, words, flags, wk, out, table)
 
 
 @kernel
@@ -231,8 +243,12 @@ def conclude(
     sc, _, out = carve(work, words, flags, sz)
     nr, parts = numbers_of(options), int(report[PARTS])
     if parts > 1:
-        gather_parts(parts, work, words, flags, table, sz.ne + sz.nf, out)
-    report_on(sc, nr, out, report)
+        report[DEEPEST], report[LEFT] = gather_parts(
+            parts, nr, work, words, flags, table, sz.ne + sz.nf, out
+        )
+    else:
+        report[DEEPEST], report[LEFT] = violated_by(sc, nr, out)
+    report_on(out, report)
     for j in range(sz.m):
         state[0, j] = out.motion[j]
     return LANDS if may_land(out.motion, sc.v, nr.h, options[SIZE]) else FOUND
@@ -241,7 +257,8 @@ def conclude(
 @kernel
 def put_motion(
     places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray, h: float,
-    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, state: np.ndarray,
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, table: np.ndarray,
+    report: np.ndarray, state: np.ndarray,
 ) -> int:  # fmt: skip
     """Put the motion where MuJoCo keeps it, and mark contacts, see `holdfast.mujoco._publish`.
 
@@ -255,7 +272,11 @@ def put_motion(
     qacc = mem.floats(mem.word(places[mem.QACC]), 1, m)[0]
     warmstart = mem.floats(mem.word(places[mem.WARMSTART]), 1, m)[0]
     force = mem.floats(mem.word(places[mem.CONSTRAINT]), 1, m)[0]
-    show_motion(sc.rows, sc.v, out.motion, out.impulse, qacc, warmstart, force, h)
+    parts = int(report[PARTS])
+    rows = sc.rows if parts == 1 else sc.rows[:0]
+    show_motion(rows, sc.v, out.motion, out.impulse, qacc, warmstart, force, h)
+    if parts > 1:
+        show_parts(parts, work, words, flags, table, force, h)
     for j in range(m):
         state[1, j] = qacc[j]
     ncon, base = mem.count(places, mem.NCON), mem.word(places[mem.CONTACT])

@@ -17,11 +17,11 @@ from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._options import option_addresses
-from holdfast.mujoco._parts import AT, FLAGS_AT, SIZES
+from holdfast.mujoco._parts import AT, FLAGS_AT, SIZES, gather_rows
 from holdfast.mujoco._publish import show
 from holdfast.mujoco._quick import OPEN, Quick, carve_plain
 from holdfast.mujoco._scene import Found, Scene, Sizes
-from holdfast.mujoco._shadow import PYRAMIDAL, Shadow
+from holdfast.mujoco._shadow import AUTO, PYRAMIDAL, Shadow
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 
@@ -30,6 +30,14 @@ _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
 def _nothing() -> None:
     """No data yet."""
+
+
+def _listed_by_entries(own: Any) -> bool:
+    """Whether MuJoCo lists rows by their entries where it is free to choose."""
+    given, own.opt.jacobian = own.opt.jacobian, AUTO
+    chosen = bool(mujoco.mj_isSparse(own))
+    own.opt.jacobian = given
+    return chosen
 
 
 class Direct(Quick):
@@ -60,7 +68,7 @@ class Direct(Quick):
         self._options[kernels.SIZE] = shadow.size
         settings[kernels.NGEOM], settings[kernels.POLY] = own.ngeom, own.dof_dampingpoly.shape[1]
         settings[kernels.STICK] = laws.only == "stick"
-        settings[kernels.NBODY] = own.nbody
+        settings[kernels.NBODY], settings[kernels.AUTO] = own.nbody, _listed_by_entries(own)
         arrays = (
             own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
             own.D_colind, shadow.geom_body, user.geom_margin, own.dof_treeid, own.body_treeid,
@@ -156,6 +164,7 @@ class Direct(Quick):
             self._attach(data)
         settings[kernels.INERTIA], settings[kernels.LISTED] = kind, shadow.pyramidal
         settings[kernels.WANTED] = shadow.cone == PYRAMIDAL
+        settings[kernels.SPARSE] = mujoco.mj_isSparse(shadow.model)
         self._options[0] = shadow.h
         status = self._run(whole.ROWS)
         return self._search_parts() if status == NOT_SETTLED else status
@@ -209,6 +218,9 @@ class Direct(Quick):
 
     def rows(self) -> Rows:
         """The scene of the last step as rows, copied."""
+        parts = int(self.report[kernels.PARTS])
+        if parts > 1:
+            gather_rows(self._work, self._words, self._flags, self._sizes, self._table, parts)
         sc = Scene(*map(np.copy, self._carved()[0]))
         _, _, _, ne, nf, nl = self._sizes.tolist()
         return Rows(

@@ -31,12 +31,13 @@ from holdfast.mujoco._mj import mujoco, without_callbacks
 COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "warning", "flg_energypos")
 ARRAYS = (
     "qpos", "qvel", "qacc", "qacc_warmstart", "qfrc_smooth", "qfrc_constraint", "M", "qDeriv",
-    "cvel", "geom_xpos", "subtree_com", "efc_J", "efc_pos", "efc_frictionloss", "efc_force",
-    "contact",
+    "cvel", "geom_xpos", "subtree_com", "efc_J", "efc_J_rowadr", "efc_J_rownnz", "efc_J_colind",
+    "efc_pos", "efc_frictionloss", "efc_force", "contact",
 )  # fmt: skip
 NCON, NE, NF, NL, NEFC, WARNING, KNOWN = range(len(COUNTS))
 (QPOS, QVEL, QACC, WARMSTART, SMOOTH, CONSTRAINT, M, DERIVATIVE, CVEL, GEOM_XPOS, SUBTREE_COM,
- EFC_J, EFC_POS, EFC_LOSS, EFC_FORCE, CONTACT) = range(7, 7 + len(ARRAYS))  # fmt: skip
+ EFC_J, EFC_BEGIN, EFC_LENGTH, EFC_COLUMN, EFC_POS, EFC_LOSS, EFC_FORCE,
+ CONTACT) = range(7, 7 + len(ARRAYS))  # fmt: skip
 
 # Fields of mjContact, by their place among the offsets that kernels get.
 CONTACT_FIELDS = (
@@ -51,7 +52,7 @@ ASKED_FOR = ("flg_energypos", "flg_energyvel", "flg_subtreevel", "flg_rnepost")
 # MuJoCo's warnings about memory that does not suffice for contacts, or for their rows.
 FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL))
 
-_PROBE = """<mujoco><option jacobian="dense"/><worldbody><geom type="plane" size="1 1 1"/>
+_PROBE = """<mujoco><option jacobian="sparse"/><worldbody><geom type="plane" size="1 1 1"/>
   <body pos="0 0 .09"><freejoint/><geom size=".1"/><body pos="0 0 1">
     <joint name="j" frictionloss="1" limited="true" range="1 2"/><geom size=".1"/></body></body>
   </worldbody><equality><joint joint1="j"/></equality></mujoco>"""

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast.lcp._kernel import entry, kernel
+from holdfast.mujoco._correct import violations
+from holdfast.mujoco._listed import Listed, take_contact, take_row
 from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
@@ -155,7 +157,25 @@ def list_members(k: int, of: np.ndarray, members_out: np.ndarray) -> None:
 
 
 @kernel
-def cut_out(sc: Scene, part: Scene, wk: Work) -> None:
+def take_others(li: Listed, count: int, wk: Work, sc: Scene) -> None:
+    """Fill in the rows that belong to no contact, and places as if there was one part."""
+    for j in range(wk.place.shape[0]):
+        wk.place[j] = j
+    for r in range(count):
+        take_row(li, r, sc.rows[r])
+
+
+@kernel
+def take_contacts(
+    li: Listed, numbers: np.ndarray, dofs: np.ndarray, place: np.ndarray, sc: Scene
+) -> None:
+    """Fill in the rows of all contacts of a part, whose numbers in MuJoCo's list are given."""
+    for c in range(sc.gap.shape[0]):
+        take_contact(li, numbers[c], dofs, place, sc.rows[sc.first[c] :])
+
+
+@kernel
+def cut_out(sc: Scene, li: Listed, place: np.ndarray, part: Scene, wk: Work) -> None:
     """Fill in the scene of a part, whose members wk lists."""
     m, ne, nf = part.v.shape[0], part.target.shape[0], part.loss.shape[0]
     equal, dry = sc.target.shape[0], sc.target.shape[0] + sc.loss.shape[0]
@@ -164,7 +184,8 @@ def cut_out(sc: Scene, part: Scene, wk: Work) -> None:
         part.v[a], part.f[a] = sc.v[j], sc.f[j]
         for b in range(m):
             part.A[0, a, b] = sc.A[0, j, wk.of_dof[b]]
-    for r in range(part.rows.shape[0]):
+    others = ne + nf + part.limit_gap.shape[0]
+    for r in range(others):
         for a in range(m):
             part.rows[r, a] = sc.rows[wk.of_row[r], wk.of_dof[a]]
     for i in range(ne):
@@ -173,13 +194,15 @@ def cut_out(sc: Scene, part: Scene, wk: Work) -> None:
         part.loss[i] = sc.loss[wk.of_row[ne + i] - equal]
     for i in range(part.limit_gap.shape[0]):
         part.limit_gap[i] = sc.limit_gap[wk.of_row[ne + nf + i] - dry]
-    r = ne + nf + part.limit_gap.shape[0]
+    r = others
     for c in range(part.gap.shape[0]):
         i = wk.of_contact[c]
         while wk.of_row[r] < sc.first[i]:
             r += 1
         part.first[c], part.dim[c], part.sticks[c] = r, sc.dim[i], sc.sticks[i]
         part.gap[c], part.mu[c] = sc.gap[i], sc.mu[i]
+        part.listed[0, c] = sc.listed[0, i]
+    take_contacts(li, part.listed[0], wk.of_dof, place, part)
 
 
 @kernel
@@ -204,8 +227,8 @@ def put_together(sz: Sizes, first_limit: int, part: Found, wk: Work, out: Found)
 
 @kernel
 def find_parts(
-    sc: Scene, nr: Numbers, parts: int, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
-    wk: Work, out: Found, table_inout: np.ndarray,
+    sc: Scene, li: Listed, nr: Numbers, parts: int, work: np.ndarray, words: np.ndarray,
+    flags: np.ndarray, wk: Work, out: Found, table_inout: np.ndarray,
 ) -> int:  # fmt: skip
     """Find the motion of each part, if it is a usual one; a single one has no scene of its own.
 
@@ -227,7 +250,9 @@ def find_parts(
             list_members(k, wk.of_dof, own.of_dof)
             list_members(k, wk.of_row, own.of_row)
             list_members(k, wk.of_contact, own.of_contact)
-            cut_out(sc, scene, own)
+            for a in range(sz.m):
+                wk.place[own.of_dof[a]] = a
+            cut_out(sc, li, wk.place, scene, own)
         table_inout[k, AT], table_inout[k, FLAGS_AT] = at, flags_at
         for e in range(6):
             table_inout[k, SIZES + e] = sz[e]
@@ -242,17 +267,69 @@ def find_parts(
 
 
 @kernel
+def sizes_at(table: np.ndarray, k: int) -> Sizes:
+    """Return the sizes of part k, as the table has them."""
+    row = table[k, SIZES:]
+    return Sizes(row[0], row[1], row[2], row[3], row[4], row[5])
+
+
+@kernel
+def violated_by(sc: Scene, nr: Numbers, out: Found) -> tuple[float, float]:
+    """Return the deepest penetration before the step, and the worst violation left after it."""
+    return violations(
+        sc.rows, sc.first, sc.gap, sc.gap[:0], sc.limit_gap, sc.error, sc.target, out.motion,
+        sc.loss.shape[0], nr.h,
+    )  # fmt: skip
+
+
+@kernel
 def gather_parts(
-    parts: int, work: np.ndarray, words: np.ndarray, flags: np.ndarray, table: np.ndarray,
-    first_limit: int, out: Found,
-) -> None:  # fmt: skip
-    """Fill out with what was found for all parts."""
+    parts: int, nr: Numbers, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
+    table: np.ndarray, first_limit: int, out: Found,
+) -> tuple[float, float]:  # fmt: skip
+    """Fill out with what was found for all parts; return what `violated_by` does."""
     for e in range(REPORTED):
         out.numbers[e] = 0.0
     out.numbers[CONSISTENT] = 1.0
+    deepest = left = 0.0
     for k in range(parts):
-        row = table[k, SIZES:]
-        at, flags_at = table[k, AT], table[k, FLAGS_AT]
-        sz = Sizes(row[0], row[1], row[2], row[3], row[4], row[5])
-        _, own, found = carve(work[at:], words[at:], flags[flags_at:], sz)
+        sz = sizes_at(table, k)
+        scene, own, found = carve(work[table[k, AT] :], words[table[k, AT] :],
+                                  flags[table[k, FLAGS_AT] :], sz)  # fmt: skip
         put_together(sz, first_limit, found, own, out)
+        deep, rest = violated_by(scene, nr, found)
+        deepest, left = max(deepest, deep), max(left, rest)
+    return deepest, left
+
+
+@kernel
+def show_parts(
+    parts: int, work: np.ndarray, words: np.ndarray, flags: np.ndarray, table: np.ndarray,
+    force_out: np.ndarray, h: float,
+) -> None:  # fmt: skip
+    """Add the generalised forces of all rows of all parts, see `show_motion`."""
+    for k in range(parts):
+        scene, own, found = carve(work[table[k, AT] :], words[table[k, AT] :],
+                                  flags[table[k, FLAGS_AT] :], sizes_at(table, k))  # fmt: skip
+        for r in range(found.impulse.shape[0]):
+            if found.impulse[r] != 0.0:
+                force = found.impulse[r] / h
+                for a in range(own.of_dof.shape[0]):
+                    force_out[own.of_dof[a]] += scene.rows[r, a] * force
+
+
+@entry
+def gather_rows(
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, table: np.ndarray,
+    parts: int,
+) -> None:  # fmt: skip
+    """Fill in the rows of the whole scene from those of its parts; only Python asks for them."""
+    sz = Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    sc, _, _ = carve(work, words, flags, sz)
+    sc.rows[:] = 0.0
+    for k in range(parts):
+        scene, own, _ = carve(work[table[k, AT] :], words[table[k, AT] :],
+                              flags[table[k, FLAGS_AT] :], sizes_at(table, k))  # fmt: skip
+        for r in range(scene.rows.shape[0]):
+            for a in range(own.of_dof.shape[0]):
+                sc.rows[own.of_row[r], own.of_dof[a]] = scene.rows[r, a]

@@ -1,8 +1,8 @@
 """The stepper's own copy of a model, and the stages of MuJoCo's pipeline run on it.
 
 The copy differs from the user's model in what exact contact needs: the elliptic cone, whose rows
-are the contact's own axes; dense rows; margins that reach as far as bodies can move in one step;
-no islands, no sleep. Everything else follows the user's model: numbers that are edited while a
+are the contact's own axes; margins that reach as far as bodies can move in one step; no islands, no
+sleep. Everything else follows the user's model: numbers that are edited while a
 simulation runs (masses, gains, gravity, the time step) are taken over at every step.
 """
 
@@ -41,7 +41,7 @@ _ENABLED = (
 )
 DISABLED, KEPT = int(_DISABLED), ~int(_ENABLED)  # flags that are set, and those left as they are
 ELLIPTIC, PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
-DENSE = int(mujoco.mjtJacobian.mjJAC_DENSE)
+SPARSE, AUTO = int(mujoco.mjtJacobian.mjJAC_SPARSE), int(mujoco.mjtJacobian.mjJAC_AUTO)
 NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
 EULER, RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
 IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
@@ -104,7 +104,7 @@ class Shadow:
         own = self._opt
         own.disableflags = self.user_flags | DISABLED
         own.enableflags, own.integrator = self.enabled, self.integrator
-        own.jacobian, own.solver, own.noslip_iterations = DENSE, NEWTON, 0
+        own.solver, own.noslip_iterations = NEWTON, 0
 
     def read(self) -> None:
         """Read the user's options.

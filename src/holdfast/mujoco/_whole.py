@@ -88,7 +88,10 @@ def keep_up(desk: np.ndarray, settings: np.ndarray, options: np.ndarray) -> bool
     )  # fmt: skip
     set_option(desk, DISABLE, disabled | shadow.DISABLED)
     set_option(desk, ENABLE, option(desk, ENABLE) & shadow.KEPT)
-    set_option(desk, JACOBIAN, shadow.DENSE)
+    listing = option(desk, JACOBIAN)
+    settings[usual.SPARSE] = listing == shadow.SPARSE or (
+        listing == shadow.AUTO and settings[usual.AUTO] == 1
+    )
     set_option(desk, SOLVER, shadow.NEWTON)
     set_option(desk, NOSLIP, 0)
     settings[usual.WANTED] = cone == shadow.PYRAMIDAL
@@ -272,7 +275,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
         status = NOT_TRIED
     if status == FOUND:
         listed = usual.put_motion(
-            places, contact, arrays, settings, h, work, words, flags, sizes, state
+            places, contact, arrays, settings, h, work, words, flags, sizes, table, report, state
         )
         if listed == usual.AGAIN and guarded:
             list_again(desk, settings)

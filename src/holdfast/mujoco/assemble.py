@@ -1,6 +1,6 @@
 """MuJoCo's constraint list as a contact problem.
 
-One pass over the rows of ``efc_J`` (dense) sorts them by what they are; edges of friction pyramids
+One pass over the rows of ``efc_J`` sorts them by what they are; edges of friction pyramids
 are turned into the axes between them:
 
 ==========================  ==========================================================
@@ -24,16 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
 from holdfast.mujoco._inertia import effective_inertia
+from holdfast.mujoco._listed import dense_rows, list_rows
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import check_data
 from holdfast.problem import ContactProblem
 
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
-NARROW = 1e-3  # edges of a pyramid with less friction are too close to tell its axes exactly
-NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
 TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
 
 
@@ -203,83 +201,15 @@ def contact_rows(
 ) -> tuple[int, int, np.ndarray]:
     """All rows as axes of contact frames; see `list_rows`."""
     while True:
-        size, contact = data.nefc, data.contact
-        listed = data.efc_J.reshape(size, shadow.model.nv)
+        contact, listed = data.contact, dense_rows(shadow.model, data)
         rows = np.empty_like(listed)
         n, count = list_rows(
             listed, contact.efc_address, contact.dim, contact.friction, contact.dist, contact.geom,
-            shadow.geom_body, rows, numbers, lengths, start, shadow.pyramidal,
+            shadow.geom_body, rows, numbers, lengths, start, shadow.pyramidal, True,
         )  # fmt: skip
         if n >= 0:
             return n, count, rows
         shadow.list_elliptic(data)
-
-
-@entry
-def list_rows(
-    listed: np.ndarray,
-    address: np.ndarray,
-    dims: np.ndarray,
-    friction: np.ndarray,
-    dist: np.ndarray,
-    geom: np.ndarray,
-    geom_body: np.ndarray,
-    rows_out: np.ndarray,
-    numbers_out: np.ndarray,
-    lengths_out: np.ndarray,
-    start: int,
-    pyramidal: bool,
-) -> tuple[int, int]:
-    """Copy MuJoCo's rows, edges of friction pyramids as the axes between them; sort contacts.
-
-    MuJoCo puts 1e-5 where a coefficient of friction is 0; such a direction is free. Rows before
-    `start` belong to no contact. numbers_out (7, ncon) is filled with the number in MuJoCo's list,
-    the first row in rows_out, the rows that the contact really has (1, 3, 4 or 6), the two geoms,
-    and the two bodies; lengths_out (2, ncon) with the gap and the coefficient of sliding friction.
-
-    Returns:
-        How many contacts and rows there are; (-1, 0) if a pyramid is too narrow to tell its axes.
-    """
-    n, k, m = 0, start, listed.shape[1]
-    for r in range(start):
-        for j in range(m):
-            rows_out[r, j] = listed[r, j]
-    for i in range(address.shape[0]):
-        a = address[i]
-        if a < 0:
-            continue
-        dim = int(dims[i])
-        if dim == 6 and friction[i, 3] <= NO_FRICTION:
-            dim = 4
-        if dim == 4 and friction[i, 2] <= NO_FRICTION:
-            dim = 3
-        if dim == 3 and friction[i, 0] <= NO_FRICTION:
-            dim = 1
-        numbers_out[0, n], numbers_out[1, n], numbers_out[2, n] = i, k, dim
-        for e in range(2):
-            g = geom[i, e]
-            numbers_out[3 + e, n] = g
-            numbers_out[5 + e, n] = geom_body[g] if g >= 0 else -1
-        lengths_out[0, n] = dist[i]
-        lengths_out[1, n] = 0.0 if dim == 1 else min(friction[i, 0], friction[i, 1])
-        n += 1
-        if not pyramidal or dims[i] == 1:
-            for e in range(dims[i]):
-                for j in range(m):
-                    rows_out[k + e, j] = listed[a + e, j]
-        else:
-            for j in range(m):
-                rows_out[k, j] = 0.5 * (listed[a, j] + listed[a + 1, j])
-            for e in range(1, dims[i]):
-                mu = friction[i, e - 1]
-                if e < dim and mu < NARROW:
-                    return -1, 0
-                part = 0.5 / mu
-                for j in range(m):
-                    edges = listed[a + 2 * e - 2, j] - listed[a + 2 * e - 1, j]
-                    rows_out[k + e, j] = part * edges
-        k += dims[i]
-    return n, k
 
 
 def driven_speeds(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:

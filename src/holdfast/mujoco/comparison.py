@@ -17,6 +17,7 @@ import numpy as np
 
 from holdfast.errors import HoldfastError
 from holdfast.models import ContactModel
+from holdfast.mujoco._listed import dense_rows
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.files import Control
@@ -151,7 +152,7 @@ class _Ruler:
         ]  # fmt: skip
         run.counts.append(len(touching))
         row.penetration = max(row.penetration, -float(data.contact.dist.min(initial=0.0)))
-        J = data.efc_J.reshape(data.nefc, -1)
+        J = dense_rows(self.shadow.model, data)
         speeds: dict[tuple[int, int], list[float]] = {}
         for i in touching:
             first = data.contact.efc_address[i]
