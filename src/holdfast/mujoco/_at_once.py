@@ -23,6 +23,7 @@ from holdfast.mujoco._parts import (
     violated_by,
 )
 from holdfast.mujoco._publish import mark_contacts, show_forces, show_motion
+from holdfast.mujoco._recall import find_lines, note, renew
 from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
@@ -32,7 +33,6 @@ from holdfast.mujoco._scene import (
     Sizes,
     carve,
     numbers_of,
-    renew,
     room,
 )
 from holdfast.mujoco._usual import FOUND
@@ -146,7 +146,8 @@ def report_on(out: Found, report_out: np.ndarray) -> None:
 def take_over(
     places: np.ndarray, contact: np.ndarray, model: np.ndarray, settings: np.ndarray,
     options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
-    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
+    sizes: np.ndarray, table: np.ndarray, memo: np.ndarray, report: np.ndarray,
+    state: np.ndarray,
 ) -> int:  # fmt: skip
     """Take over the rows of MuJoCo's list, and find the motion if it is a usual one.
 
@@ -157,6 +158,7 @@ def take_over(
         work, words, flags: see `carve`.
         sizes: (6,) of the arrays, updated; the rows of the last step hold only if they stay.
         table: of the parts, see `holdfast.mujoco._parts`; updated.
+        memo: of contacts in the last step, see `holdfast.mujoco._recall`.
         report: filled.
         state: (2, m) the free velocity with an implicit integrator.
 
@@ -216,6 +218,7 @@ def take_over(
     if later:
         take_others(li, ne + nf + nl, wk, sc)
     if table.shape[0] > 1:
+        find_lines(sc, memo, wk.which[0])
         coupled = m if settings[INERTIA] == IMPLICIT else 0
         parts = connect(
             sc.A[0, :coupled], sc.rows, sc.first, sc.listed[5:], ne + nf + nl,
@@ -226,13 +229,14 @@ def take_over(
     report[PARTS] = parts
     if later and parts == 1:
         take_contacts(li, sc.listed[0], wk.place, wk.place, sc)
-    return find_parts(sc, li, nr, parts, work, words, flags, wk, out, table)
+    return find_parts(sc, li, nr, parts, work, words, flags, memo, wk, out, table)
 
 
 @kernel
 def conclude(
     options: np.ndarray, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
-    sizes: np.ndarray, table: np.ndarray, report: np.ndarray, state: np.ndarray,
+    sizes: np.ndarray, table: np.ndarray, memo: np.ndarray, report: np.ndarray,
+    state: np.ndarray,
 ) -> int:  # fmt: skip
     """Put together what was found for the parts; report on it, and fill in the velocity.
 
@@ -240,14 +244,20 @@ def conclude(
         FOUND, or LANDS: the motion must be looked at, for what it meets on its way.
     """
     sz = Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
-    sc, _, out = carve(work, words, flags, sz)
+    sc, wk, out = carve(work, words, flags, sz)
     nr, parts = numbers_of(options), int(report[PARTS])
+    if table.shape[0] > 1:
+        memo[0, 0] = sz.n
     if parts > 1:
         report[DEEPEST], report[LEFT] = gather_parts(
-            parts, nr, work, words, flags, table, sz.ne + sz.nf, out
+            parts, nr, work, words, flags, table, sc, memo, out
         )
     else:
         report[DEEPEST], report[LEFT] = violated_by(sc, nr, out)
+        if table.shape[0] > 1:
+            for i in range(sz.n):
+                wk.of_contact[i] = i
+            note(sc, wk.of_contact, sc, out, memo)
     report_on(out, report)
     for j in range(sz.m):
         state[0, j] = out.motion[j]

@@ -17,7 +17,7 @@ from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._options import option_addresses
-from holdfast.mujoco._parts import AT, FLAGS_AT, SIZES, gather_rows
+from holdfast.mujoco._parts import AT, DOF, FLAGS_AT, SIZES, gather_rows
 from holdfast.mujoco._publish import show
 from holdfast.mujoco._quick import OPEN, Quick, carve_plain
 from holdfast.mujoco._scene import Found, Scene, Sizes
@@ -212,7 +212,7 @@ class Direct(Quick):
         found = []
         for part in parts:
             work, flags = self._work[part[AT] :], self._flags[part[FLAGS_AT] :]
-            sizes = Sizes(*part[SIZES:].tolist())
+            sizes = Sizes(*part[SIZES:DOF].tolist())
             found.append(carve_plain(work, work.view(np.int64), flags, sizes)[2])
         return [Found(*map(np.copy, each)) for each in found]
 

@@ -57,18 +57,6 @@ def listed_at(
 
 
 @kernel
-def entries_of(li: Listed, row: int, dofs: np.ndarray) -> int:
-    """Return how many entries of a row there are for a part with these coordinates."""
-    return np.int64(li.length[row]) if li.sparse else dofs.shape[0]
-
-
-@kernel
-def source(li: Listed, row: int, e: int, dofs: np.ndarray) -> int:
-    """Return where an entry of a row stands."""
-    return np.int64(li.begin[row]) + e if li.sparse else row * li.columns + dofs[e]
-
-
-@kernel
 def take_row(li: Listed, row: int, row_out: np.ndarray) -> None:
     """Fill in a row, with all coordinates."""
     if not li.sparse:
@@ -80,6 +68,25 @@ def take_row(li: Listed, row: int, row_out: np.ndarray) -> None:
     begin = np.int64(li.begin[row])
     for p in range(begin, begin + li.length[row]):
         row_out[li.column[p]] = li.values[p]
+
+
+@kernel
+def take_sum(
+    li: Listed, one: int, other: int, sign: float, part: float, dofs: np.ndarray,
+    place: np.ndarray, row_out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill in ``part (one + sign other)`` of two rows of a contact; see `take_contact`."""
+    values = li.values
+    if not li.sparse:
+        p, q = one * li.columns, other * li.columns
+        for e in range(dofs.shape[0]):
+            row_out[e] = part * (values[p + dofs[e]] + sign * values[q + dofs[e]])
+        return
+    for j in range(row_out.shape[0]):
+        row_out[j] = 0.0
+    p, q = np.int64(li.begin[one]), np.int64(li.begin[other])
+    for e in range(li.length[one]):  # all rows of a contact have the same coordinates
+        row_out[place[li.column[p + e]]] = part * (values[p + e] + sign * values[q + e])
 
 
 @kernel
@@ -96,22 +103,14 @@ def take_contact(
         rows_out: (dim, coordinates of the part).
     """
     a, dim = np.int64(li.address[i]), np.int64(li.dims[i])
-    if li.sparse:
+    if not li.pyramidal or dim == 1:
         for r in range(dim):
-            for j in range(rows_out.shape[1]):
-                rows_out[r, j] = 0.0
-    edges = li.pyramidal and dim > 1
-    for e in range(entries_of(li, a, dofs)):  # all rows of a contact have the same coordinates
-        p = source(li, a, e, dofs)
-        j = place[np.int64(li.column[p])] if li.sparse else e
-        if not edges:
-            for r in range(dim):
-                rows_out[r, j] = li.values[source(li, a + r, e, dofs)]
-            continue
-        rows_out[0, j] = 0.5 * (li.values[p] + li.values[source(li, a + 1, e, dofs)])
-        for r in range(1, dim):
-            to, fro = source(li, a + 2 * r - 2, e, dofs), source(li, a + 2 * r - 1, e, dofs)
-            rows_out[r, j] = 0.5 / li.friction[i, r - 1] * (li.values[to] - li.values[fro])
+            take_sum(li, a + r, a + r, 0.0, 1.0, dofs, place, rows_out[r])
+        return
+    take_sum(li, a, a + 1, 1.0, 0.5, dofs, place, rows_out[0])
+    for r in range(1, dim):
+        part = 0.5 / li.friction[i, r - 1]
+        take_sum(li, a + 2 * r - 2, a + 2 * r - 1, -1.0, part, dofs, place, rows_out[r])
 
 
 @entry

@@ -14,6 +14,7 @@ import numpy as np
 from holdfast.lcp._kernel import entry, kernel
 from holdfast.mujoco._correct import violations
 from holdfast.mujoco._listed import Listed, take_contact, take_row
+from holdfast.mujoco._recall import note, recall, renew
 from holdfast.mujoco._scene import (
     CONSISTENT,
     EXCESS,
@@ -28,14 +29,15 @@ from holdfast.mujoco._scene import (
     Sizes,
     Work,
     carve,
-    renew,
     room,
 )
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED, find_usual
 
 # Columns of the table of parts. Of each tree: one that it is connected to, and its part. Of each
-# part: how its motion was found, where its arrays begin, and their sizes.
-ROOT, PART, STATUS, AT, FLAGS_AT, SIZES, COLUMNS = 0, 1, 2, 3, 4, 5, 11
+# part: how its motion was found, where its arrays begin, and their sizes; its first coordinate, row
+# and contact.
+ROOT, PART, STATUS, AT, FLAGS_AT, SIZES = range(6)
+DOF, ROW, CONTACT, COLUMNS = range(11, 15)
 
 
 @kernel
@@ -129,31 +131,50 @@ def whole(sc: Scene) -> Sizes:
 
 
 @kernel
-def sizes_of(sc: Scene, k: int, wk: Work) -> Sizes:
+def sizes_of(sc: Scene, k: int, table: np.ndarray, wk: Work) -> Sizes:
     """Return the sizes of part k."""
-    m = n = nefc = ne = nf = nl = 0
-    for j in range(wk.of_dof.shape[0]):
-        m += int(wk.of_dof[j] == k)
-    for i in range(wk.of_contact.shape[0]):
-        n += int(wk.of_contact[i] == k)
+    nefc = ne = nf = nl = 0
     equal, dry = sc.target.shape[0], sc.target.shape[0] + sc.loss.shape[0]
-    for r in range(wk.of_row.shape[0]):
-        if wk.of_row[r] == k:
-            nefc += 1
-            ne += int(r < equal)
-            nf += int(equal <= r < dry)
-            nl += int(dry <= r < dry + sc.limit_gap.shape[0])
+    r = table[k, ROW]
+    while r >= 0:
+        nefc += 1
+        ne += int(r < equal)
+        nf += int(equal <= r < dry)
+        nl += int(dry <= r < dry + sc.limit_gap.shape[0])
+        r = wk.of_row[r]
+    m, n = count(table[k, DOF], wk.of_dof), count(table[k, CONTACT], wk.of_contact)
     return Sizes(m, n, nefc, ne, nf, nl)
 
 
 @kernel
-def list_members(k: int, of: np.ndarray, members_out: np.ndarray) -> None:
-    """Fill in what belongs to part k."""
-    count = 0
-    for i in range(of.shape[0]):
-        if of[i] == k:
-            members_out[count] = i
-            count += 1
+def chain(of_inout: np.ndarray, first_out: np.ndarray) -> None:
+    """Put in place of each member's part the next member of that part, or -1; fill the first."""
+    for k in range(first_out.shape[0]):
+        first_out[k] = -1
+    for i in range(of_inout.shape[0] - 1, -1, -1):
+        k = of_inout[i]
+        of_inout[i] = first_out[k]
+        first_out[k] = i
+
+
+@kernel
+def count(first: int, next_: np.ndarray) -> int:
+    """Return how many members there are from the first one on."""
+    members = 0
+    while first >= 0:
+        members += 1
+        first = next_[first]
+    return members
+
+
+@kernel
+def list_members(first: int, next_: np.ndarray, members_out: np.ndarray) -> None:
+    """Fill in the members from the first one on."""
+    members = 0
+    while first >= 0:
+        members_out[members] = first
+        members += 1
+        first = next_[first]
 
 
 @kernel
@@ -228,7 +249,7 @@ def put_together(sz: Sizes, first_limit: int, part: Found, wk: Work, out: Found)
 @kernel
 def find_parts(
     sc: Scene, li: Listed, nr: Numbers, parts: int, work: np.ndarray, words: np.ndarray,
-    flags: np.ndarray, wk: Work, out: Found, table_inout: np.ndarray,
+    flags: np.ndarray, memo: np.ndarray, wk: Work, out: Found, table_inout: np.ndarray,
 ) -> int:  # fmt: skip
     """Find the motion of each part, if it is a usual one; a single one has no scene of its own.
 
@@ -238,21 +259,26 @@ def find_parts(
     status, at, flags_at = FOUND, np.int64(0), np.int64(0)
     if parts > 1:
         at, flags_at = work.shape[0] // 2, flags.shape[0] // 2
+        chain(wk.of_dof, table_inout[:, DOF])
+        chain(wk.of_row, table_inout[:, ROW])
+        chain(wk.of_contact, table_inout[:, CONTACT])
     for k in range(parts):
         scene, own, found, sz = sc, wk, out, whole(sc)
         if parts > 1:
-            sz = sizes_of(sc, k, wk)
+            sz = sizes_of(sc, k, table_inout, wk)
             scene, own, found = carve(work[at:], words[at:], flags[flags_at:], sz)
             same = table_inout[k, AT] == at and table_inout[k, FLAGS_AT] == flags_at
             for e in range(6):
                 same = same and table_inout[k, SIZES + e] == sz[e]
             renew(same, own, found)
-            list_members(k, wk.of_dof, own.of_dof)
-            list_members(k, wk.of_row, own.of_row)
-            list_members(k, wk.of_contact, own.of_contact)
+            list_members(table_inout[k, DOF], wk.of_dof, own.of_dof)
+            list_members(table_inout[k, ROW], wk.of_row, own.of_row)
+            list_members(table_inout[k, CONTACT], wk.of_contact, own.of_contact)
             for a in range(sz.m):
                 wk.place[own.of_dof[a]] = a
             cut_out(sc, li, wk.place, scene, own)
+            if not same:
+                recall(scene, own.of_contact, wk.which[0], memo, found)
         table_inout[k, AT], table_inout[k, FLAGS_AT] = at, flags_at
         for e in range(6):
             table_inout[k, SIZES + e] = sz[e]
@@ -285,9 +311,10 @@ def violated_by(sc: Scene, nr: Numbers, out: Found) -> tuple[float, float]:
 @kernel
 def gather_parts(
     parts: int, nr: Numbers, work: np.ndarray, words: np.ndarray, flags: np.ndarray,
-    table: np.ndarray, first_limit: int, out: Found,
+    table: np.ndarray, sc: Scene, memo: np.ndarray, out: Found,
 ) -> tuple[float, float]:  # fmt: skip
-    """Fill out with what was found for all parts; return what `violated_by` does."""
+    """Fill out, and memo, with what was found for all parts; return what `violated_by` does."""
+    first_limit = sc.target.shape[0] + sc.loss.shape[0]
     for e in range(REPORTED):
         out.numbers[e] = 0.0
     out.numbers[CONSISTENT] = 1.0
@@ -297,6 +324,7 @@ def gather_parts(
         scene, own, found = carve(work[table[k, AT] :], words[table[k, AT] :],
                                   flags[table[k, FLAGS_AT] :], sz)  # fmt: skip
         put_together(sz, first_limit, found, own, out)
+        note(sc, own.of_contact, scene, found, memo)
         deep, rest = violated_by(scene, nr, found)
         deepest, left = max(deepest, deep), max(left, rest)
     return deepest, left

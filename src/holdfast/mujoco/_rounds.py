@@ -16,7 +16,7 @@ from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp._solve import PAUSED, SCALARS, SURVEY, proceed, survey
 from holdfast.lcp._state import shape_of, work_size
 from holdfast.lcp._views import part
-from holdfast.mujoco._parts import AT, FLAGS_AT, SIZES, STATUS
+from holdfast.mujoco._parts import AT, FLAGS_AT, STATUS, sizes_at
 from holdfast.mujoco._scene import (
     RANK_TOL,
     Found,
@@ -166,11 +166,11 @@ def search(
     nr = numbers_of(options)
     for k in range(parts):
         if table_inout[k, STATUS] != FOUND:
-            row, at, flags_at = table_inout[k, SIZES:], table_inout[k, AT], table_inout[k, FLAGS_AT]
-            sz = Sizes(row[0], row[1], row[2], row[3], row[4], row[5])
+            at, flags_at = table_inout[k, AT], table_inout[k, FLAGS_AT]
             status = search_part(
-                work[at:], words[at:], flags[flags_at:], sz, nr, memory, memory_words, progress
-            )
+                work[at:], words[at:], flags[flags_at:], sizes_at(table_inout, k), nr, memory,
+                memory_words, progress,
+            )  # fmt: skip
             if status != FOUND:
                 return status
             table_inout[k, STATUS] = FOUND

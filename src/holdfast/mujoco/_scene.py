@@ -147,19 +147,6 @@ def numbers_of(options: np.ndarray) -> Numbers:
 
 
 @kernel
-def renew(same: bool, wk: Work, out: Found) -> None:
-    """Make what was found in the last step, with rows of the same sizes or not, hints for this."""
-    for r in range(out.loaded.shape[0]):
-        out.expected[r] = same and out.loaded[r]
-    for j in range(wk.nothing.shape[0]):
-        wk.nothing[j] = 0.0
-    if not same:
-        out.numbers[CONSISTENT] = 0.0
-        for k in range(STAGES):
-            wk.kept.valid[k] = 0.0
-
-
-@kernel
 def room(sz: Sizes) -> tuple[int, int]:
     """Return the sizes of the arrays that `carve` divides: numbers and booleans."""
     m, n, nefc = sz.m, sz.n, sz.nefc

@@ -21,6 +21,7 @@ from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, PLAIN, UNDAMPED
 from holdfast.mujoco._landing import SUNK
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._parts import COLUMNS
+from holdfast.mujoco._recall import COLUMNS as KNOWN
 from holdfast.mujoco._support import is_finite
 from holdfast.mujoco._usual import FOUND
 
@@ -48,7 +49,7 @@ BEGIN, GUARDED, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL = range(8)
 (PLACES, CONTACT, ARRAYS, SETTINGS, OPTIONS, WORK, FLAGS, SIZES, TABLE, REPORT, STATE, SEGMENTS,
  BEFORE,
  LEFT, WRITTEN, COUNTS, GEOM_BODY, ROOT, MOVING, RADIUS, JOINTS, LIMITED, RANGE, JOINT_MARGIN,
- TENDON_MARGIN, THERE, _END) = range(8, 62, 2)  # fmt: skip
+ TENDON_MARGIN, THERE, MEMO, _END) = range(8, 64, 2)  # fmt: skip
 (GET_STATE, SET_STATE, FWD_KINEMATICS, MAKE_M, FACTOR_M, COM_VEL, COLLISION, MAKE_CONSTRAINT,
  TRANSMISSION, SENSOR_POS, ENERGY_POS, FWD_VELOCITY, SENSOR_VEL, ENERGY_VEL, FWD_ACTUATION,
  FWD_ACCELERATION, IMPLICIT_STEP, SENSOR_ACC, EULER, INTEGRATE, KINEMATICS,
@@ -257,17 +258,18 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     flags = mem.booleans(desk[FLAGS], 1, desk[FLAGS + 1])[0]
     sizes = mem.words(desk[SIZES], 1, desk[SIZES + 1])[0]
     table = mem.words(desk[TABLE], desk[TABLE + 1] // COLUMNS, COLUMNS)
+    memo = mem.floats(desk[MEMO], desk[MEMO + 1] // KNOWN, KNOWN)
     status, h, guarded = FOUND, options[0], desk[GUARDED] == 1
     if desk[BEGIN] <= ROWS:
         status = usual.take_over(
-            places, contact, arrays, settings, options, work, words, flags, sizes, table, report,
-            state,
+            places, contact, arrays, settings, options, work, words, flags, sizes, table, memo,
+            report, state,
         )  # fmt: skip
     if status != FOUND or settings[usual.INERTIA] == GIVEN:
         desk[STATUS] = status
         return
     if desk[BEGIN] <= SEARCHED:
-        status = usual.conclude(options, work, words, flags, sizes, table, report, state)
+        status = usual.conclude(options, work, words, flags, sizes, table, memo, report, state)
     looks = status == usual.LANDS and guarded and desk[TRIAL] != 0
     if looks and not sinks_in(desk, contact, places, h, options[usual.SIZE]):
         status = FOUND
