@@ -247,3 +247,21 @@ def test_how_rows_are_listed_makes_no_difference(name: str) -> None:
     for dense, sparse in zip(*ends, strict=True):
         size = max(np.abs(dense).max(initial=0.0), 1e-3)
         assert np.abs(dense - sparse).max(initial=0.0) < 1e-9 * size
+
+
+def test_what_rests_is_told_as_it_was_found() -> None:
+    """Parts whose rows move, as others come and go, still know who touches, holds and presses."""
+    model, data = load(scenes.pile(6))
+    stepper, moved = hf.Stepper(model, warn=False), 0
+    for _ in range(400):
+        before = stepper._direct._table.copy()
+        stepper.step(data)
+        moved += not np.array_equal(before, stepper._direct._table)
+        solution = stepper.solution
+        assert solution is not None
+        if solution.consistent:
+            assert solution.is_exact() or solution.rank_ambiguous
+            rubs = (solution.tangent_impulse != 0.0).any(axis=1)
+            assert (solution.normal_impulse[rubs] > 0.0).all() and solution.sticking[rubs].all()
+            assert solution.momentum_residual() < 1e-10
+    assert moved > 20  # or nothing is tested

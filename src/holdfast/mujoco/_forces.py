@@ -10,8 +10,10 @@ import numpy as np
 from holdfast.lcp._envelope import multiply_upper, solve_lower
 from holdfast.lcp._kernel import fast_kernel, inlined, kernel
 from holdfast.lcp._pivoting import dot
+from holdfast.lcp._views import part
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
+from holdfast.mujoco._components import component_of, compress, list_dofs, split
 from holdfast.mujoco._release import BALANCED
 from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, Work
 
@@ -137,25 +139,18 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
         if wk.at[l] >= 0:
             wk.at[kept] = wk.at[l]
             kept += 1
-    flat = wk.white.reshape(wk.white.size)
     largest = 0.0
     for c in range(n):
         wk.masks[0, c] = abs(wk.each[0, c]) <= TOUCHING
         largest = max(largest, wk.each[1, c])
-    columns = wk.columns[: 2 * m * n].reshape(2, m, n)
     wedge, wedged = WEDGED * largest, True
-    status = -1
+    status, components = -1, split(sc, ne, wk, out)
     while status != SHARED and wedged:  # the second time without
         wedged = drive_in(sc, n, wedge, wk, out)
-        wedge = 0.0
-        for l in range(kept):
-            whiten(sc, wk, wk.at[l], wk.white[n + l])
-        status = share_normals(
-            flat[: n * m].reshape(n, m), flat[n * m : (n + kept) * m].reshape(kept, m),
-            wk.masks[0, :n], wk.each[1, :n], wk.square, wk.vector, columns,
-            wk.long[: 2 * n].reshape(2, n), wk.E[: n * m].reshape(n, m), wk.pivots,
-            wk.each[3, :n],
-        )  # fmt: skip
+        wedge, status = 0.0, SHARED
+        for k in range(components):
+            if status == SHARED:
+                status = share_pressure(sc, n, kept, k, wk)
     if status != SHARED:
         return -1
     for c in range(n):
@@ -172,45 +167,115 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
     for l in range(kept):  # joints stand first in MuJoCo's list
         if wk.at[l] < ne:
             wk.at[joints] = wk.at[l]
-            whiten(sc, wk, wk.at[l], wk.white[joints])
             joints += 1
-    free = joints
+    found = wk.bounds[2]
+    for r in range(nefc):
+        found[r] = 0.0
+    size = np.sqrt(dot(total, total))
+    for k in range(components):
+        status = share_friction(sc, held, n, joints, k, rest, size, wk, found)
+        if status != SHARED:
+            return status
+    for r in range(nefc):
+        if r < ne or r >= dry_and_limits:
+            out.impulse[r] = found[r]
+    for c in range(n):
+        out.impulse[sc.first[wk.which[0, c]]] = wk.each[3, c]
+    return SHARED
+
+
+@kernel
+def put_white(sc: Scene, wk: Work, row: int, at: int, m: int) -> int:
+    """Make a row, whitened, with the m coordinates that wk.dofs lists, row `at` of wk.white."""
+    flat = wk.white.reshape(wk.white.size)
+    whiten(sc, wk, row, wk.white[at])
+    compress(wk.white[at], wk.dofs, m, flat[at * m : (at + 1) * m])
+    return at + 1
+
+
+@kernel
+def share_pressure(sc: Scene, n: int, kept: int, k: int, wk: Work) -> int:
+    """Share the normal forces of component k out; fill wk.each[3]. See `share_normals`."""
+    m, flat = list_dofs(k, wk), wk.white.reshape(wk.white.size)
+    touching, normal, force = wk.masks[1], wk.bounds[0], wk.bounds[1]
+    count = 0
+    for c in range(n):
+        row = sc.first[wk.which[0, c]]
+        of = component_of(row, wk)
+        if of == k:
+            touching[count], normal[count] = wk.masks[0, c], wk.each[1, c]
+            count = put_white(sc, wk, row, count, m)
+        elif of < 0:
+            wk.each[3, c] = 0.0
+    if count == 0:
+        return SHARED
+    end = count
+    for l in range(kept):
+        if component_of(wk.at[l], wk) == k:
+            end = put_white(sc, wk, wk.at[l], end, m)
+    status = share_normals(
+        flat[: count * m].reshape(count, m), flat[count * m : end * m].reshape(end - count, m),
+        touching[:count], normal[:count], wk.square,
+        part(wk.vector.reshape(wk.vector.size), 0, 5, m),
+        wk.columns[: 2 * m * count].reshape(2, m, count), wk.long[: 2 * count].reshape(2, count),
+        wk.E[: count * m].reshape(count, m), wk.pivots, force[:count],
+    )  # fmt: skip
+    count = 0
+    for c in range(n):
+        if component_of(sc.first[wk.which[0, c]], wk) == k:
+            wk.each[3, c] = force[count]
+            count += 1
+    return status
+
+
+@kernel
+def share_friction(sc: Scene, held: np.ndarray, n: int, joints: int, k: int, rest: np.ndarray,
+                   size: float, wk: Work, found_out: np.ndarray) -> int:  # fmt: skip
+    """Share out what is left for tangents, torsion and joints of component k, by row.
+
+    See `share_tangents`.
+    """
+    m, flat = list_dofs(k, wk), wk.white.reshape(wk.white.size)
+    left = wk.x[2]
+    for a in range(m):
+        left[a] = rest[wk.dofs[a]]
+    free = 0
+    for l in range(joints):
+        if component_of(wk.at[l], wk) == k:
+            wk.play.at[free] = wk.at[l]
+            free = put_white(sc, wk, wk.at[l], free, m)
     for c in range(n):
         i = wk.which[0, c]
         if held[i] and wk.masks[1, c]:
-            for e in range(3, sc.dim[i]):
-                wk.at[free] = sc.first[i] + e
-                whiten(sc, wk, wk.at[free], wk.white[free])
-                free += 1
+            for row in range(sc.first[i] + 3, sc.first[i] + sc.dim[i]):
+                if component_of(row, wk) == k:
+                    wk.play.at[free] = row
+                    free = put_white(sc, wk, row, free, m)
     t = 0
     for c in range(n):
         i = wk.which[0, c]
         if held[i] and wk.masks[1, c]:
-            for e in range(1, 3):
-                wk.warm[t] = c  # the solver is done with it
-                whiten(sc, wk, sc.first[i] + e, wk.white[free + t])
-                t += 1
-    contact, bounds = wk.warm[:t], wk.bounds.reshape(wk.bounds.size)
+            for row in range(sc.first[i] + 1, sc.first[i] + 3):
+                if component_of(row, wk) == k:
+                    wk.warm[t] = c  # the solver is done with it
+                    wk.play.at[free + t] = row
+                    put_white(sc, wk, row, free + t, m)
+                    t += 1
+    along, others = wk.bounds[0], wk.bounds[1]
     status = share_tangents(
-        flat[free * m : (free + t) * m].reshape(t, m), contact, flat[: free * m].reshape(free, m),
-        wk.each[3, :n], rest, np.sqrt(dot(total, total)), wk.square, wk.vector,
+        flat[free * m : (free + t) * m].reshape(t, m), wk.warm[:t],
+        flat[: free * m].reshape(free, m), wk.each[3, :n], left[:m], size, wk.square,
+        part(wk.vector.reshape(wk.vector.size), 0, 5, m),
         wk.columns[: 2 * m * t].reshape(2, m, t), wk.long[: 2 * t].reshape(2, t),
         wk.E[: t * m].reshape(t, m), wk.values.reshape(wk.values.size)[: free * m].reshape(free, m),
-        wk.pivots, bounds[:t], bounds[t : t + free],
+        wk.pivots, along[:t], others[:free],
     )  # fmt: skip
-    if status != SHARED:
-        return status
-    for r in range(nefc):
-        if r < ne or r >= dry_and_limits:
-            out.impulse[r] = 0.0
-    for l in range(free):
-        out.impulse[wk.at[l]] = bounds[t + l]
-    for l in range(t):
-        row = sc.first[wk.which[0, contact[l]]] + 1 + l % 2
-        out.impulse[row] = bounds[l]
-    for c in range(n):
-        out.impulse[sc.first[wk.which[0, c]]] = wk.each[3, c]
-    return SHARED
+    if status == SHARED:
+        for l in range(free):
+            found_out[wk.play.at[l]] = others[l]
+        for l in range(t):
+            found_out[wk.play.at[free + l]] = along[l]
+    return status
 
 
 @kernel

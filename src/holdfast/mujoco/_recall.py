@@ -12,11 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.lcp._kernel import kernel
-from holdfast.mujoco._scene import CONSISTENT, Found, Scene, Work
+from holdfast.mujoco._scene import CONSISTENT, RANK_TOL, Found, Scene, Work
 
-# Columns of the table of contacts: two geoms, the order among their contacts, whether the answer of
-# its part was consistent, and its impulses. Line 0 has the number of lines.
-FIRST, SECOND, ORDER, TIED, IMPULSE, COLUMNS = 0, 1, 2, 3, 4, 10
+# Columns of the table of contacts: two geoms, the order among their contacts, the rank tolerance of
+# its part's answer if that was consistent, else 0, whether it was in the problem, gripped and was
+# held, its impulses, and which of its rows were loaded. Line 0 has the number of lines.
+FIRST, SECOND, ORDER, TIED, LISTED, GRIPS, HELD = range(7)
+IMPULSE, LOADED, COLUMNS = 7, 13, 19
 WINDOW = 64  # lines that are looked at for a contact
 
 
@@ -52,9 +54,14 @@ def note(sc: Scene, numbers: np.ndarray, part: Scene, found: Found, memo_out: np
         i = numbers[c]
         line = memo_out[1 + i]
         line[FIRST], line[SECOND] = sc.listed[3, i], sc.listed[4, i]
-        line[ORDER], line[TIED] = order_of(sc, i), found.numbers[CONSISTENT]
-        for e in range(COLUMNS - IMPULSE):
-            line[IMPULSE + e] = found.impulse[part.first[c] + e] if e < part.dim[c] else 0.0
+        line[ORDER], line[TIED] = order_of(sc, i), 0.0
+        if found.numbers[CONSISTENT] > 0.0:
+            line[TIED] = found.numbers[RANK_TOL]
+        line[LISTED], line[GRIPS], line[HELD] = found.contacts[c], found.grips[c], found.held[c]
+        for e in range(LOADED - IMPULSE):
+            there = e < part.dim[c]
+            line[IMPULSE + e] = found.impulse[part.first[c] + e] if there else 0.0
+            line[LOADED + e] = there and found.loaded[part.first[c] + e]
 
 
 @kernel
@@ -77,24 +84,29 @@ def find_lines(sc: Scene, memo: np.ndarray, lines_out: np.ndarray) -> None:
 def recall(
     part: Scene, numbers: np.ndarray, lines: np.ndarray, memo: np.ndarray, found: Found
 ) -> None:
-    """Fill in the forces of the last step for a part, if it has contacts alone and knows any.
+    """Fill in what was found in the last step for a part, if it has contacts alone and knows any.
 
     Args:
         part: its scene.
         numbers: of its contacts in the whole scene.
         lines: of all contacts, see `find_lines`.
         memo: the table.
-        found: impulse, closed and CONSISTENT are filled.
+        found: filled.
     """
-    tied = -1.0
+    known, tied, rank_tol = False, numbers.shape[0] > 0 and part.first[0] == 0, 0.0
     for r in range(found.impulse.shape[0]):
-        found.impulse[r] = 0.0
+        found.impulse[r], found.loaded[r] = 0.0, False
+    for j in range(found.v_free.shape[0]):
+        found.v_free[j] = 0.0
     for c in range(numbers.shape[0]):
+        line, there = memo[lines[numbers[c]]], lines[numbers[c]] > 0
         found.closed[c] = False
-        if lines[numbers[c]] > 0:
-            line = memo[lines[numbers[c]]]
-            tied = line[TIED] if tied < 0.0 else min(tied, line[TIED])
-            for e in range(min(part.dim[c], COLUMNS - IMPULSE)):
+        found.contacts[c] = there and line[LISTED] > 0.0
+        found.grips[c], found.held[c] = there and line[GRIPS] > 0.0, there and line[HELD] > 0.0
+        if there:
+            known, tied = True, tied and line[TIED] > 0.0
+            rank_tol = max(rank_tol, line[TIED])
+            for e in range(part.dim[c]):
                 found.impulse[part.first[c] + e] = line[IMPULSE + e]
-    contacts_alone = numbers.shape[0] > 0 and part.first[0] == 0
-    found.numbers[CONSISTENT] = max(tied, 0.0) if contacts_alone else 0.0
+                found.loaded[part.first[c] + e] = line[LOADED + e] > 0.0
+    found.numbers[CONSISTENT], found.numbers[RANK_TOL] = 1.0 if known and tied else 0.0, rank_tol

@@ -116,6 +116,8 @@ class Work(NamedTuple):
     long: np.ndarray
     E: np.ndarray
     pivots: np.ndarray
+    component: np.ndarray  # (m,) integers, see `holdfast.mujoco._components`
+    dofs: np.ndarray  # (m,) integers, of one component
     nothing: np.ndarray  # (m,) zeros
     play: Play
     kept: Kept
@@ -153,7 +155,7 @@ def room(sz: Sizes) -> tuple[int, int]:
     floats = (6 + STAGES) * m * m + (18 + STAGES) * m + 2 * sz.ne + sz.nf + sz.nl
     floats += 24 * n + 6 * m * n + 3 * nefc * m + (9 + STAGES) * nefc + m * (m + n)
     floats += REPORTED + STAGES
-    integers = 11 * n + (5 + STAGES) * m + 5 * nefc + sz.nl
+    integers = 11 * n + (7 + STAGES) * m + 5 * nefc + sz.nl
     return floats + integers, 12 * n + sz.nl + 2 * nefc
 
 
@@ -203,8 +205,8 @@ def carve(
     p += 7 * n
     which = part(words, p, 2, n)
     p += 2 * n
-    by_coordinate = part(words, p, 5 + STAGES, m)
-    p += (5 + STAGES) * m
+    by_coordinate = part(words, p, 7 + STAGES, m)
+    p += (7 + STAGES) * m
     at = part(words, p, 5, nefc)
     masks = part(flags, 0, 12, n)
     p = 12 * n
@@ -216,11 +218,12 @@ def carve(
         listed[2], each[:2], each[0], each[1], place, masks[11],
     )  # fmt: skip
     play = Play(at[1], at[2], by_row[1], at[3], by_row[2], by_row[3], by_row[4], by_row[5])
-    kept = Kept(square[5:], by_coordinate[5:], vectors[17:], by_row[6:], valid)
+    kept = Kept(square[5:], by_coordinate[7:], vectors[17:], by_row[6:], valid)
     wk = Work(
         square[:1], by_coordinate[0], vectors[3:11], values, bounds, at[0], warm, white, which[:1],
         by_coordinate[1], by_coordinate[4], at[4], which[1], each[2:7], masks[:7], square[1:5],
-        vectors[11:16], columns, long, E, by_coordinate[2:4], vectors[16], play, kept,
+        vectors[11:16], columns, long, E, by_coordinate[2:4], by_coordinate[5],
+        by_coordinate[6], vectors[16], play, kept,
     )  # fmt: skip
     found = Found(
         v_free, vectors[2], by_row[0], masks[7], masks[8], masks[9], masks[10], limits, loaded,
