@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,12 @@ class Island:
     """Rows of bodies that are connected, and where they stand among all rows.
 
     Attributes:
-        rows: with the coordinates and the contacts of these bodies alone.
+        whole: all rows.
         trees: kinematic trees that it consists of, as bytes.
         dofs, lines, contacts, limits: numbers of its coordinates, rows, contacts and limits.
     """
 
-    rows: Rows
+    whole: Rows
     trees: bytes
     dofs: np.ndarray
     lines: np.ndarray
@@ -47,7 +48,39 @@ class Island:
     def is_that_of(self, answer: Answer) -> bool:
         """Whether it has the rows of an answer that was found in the same step."""
         rows = answer.rows
-        return len(rows.efc_J) == len(self.lines) and np.array_equal(rows.gap, self.rows.gap)
+        same = len(rows.efc_J) == len(self.lines) and len(rows.gap) == len(self.contacts)
+        return same and np.array_equal(rows.gap, self.whole.gap[self.contacts])
+
+    @cached_property
+    def rows(self) -> Rows:
+        """With the coordinates and the contacts of these bodies alone, made when needed."""
+        rows, dofs, lines, contacts = self.whole, self.dofs, self.lines, self.contacts
+        ne, nd = np.searchsorted(lines, [rows.equality.stop, rows.dry.stop])
+        equal, dry = lines[:ne], lines[ne:nd] - rows.dry.start
+        return Rows(
+            A=rows.A[np.ix_(dofs, dofs)],
+            f=rows.f[dofs],
+            v=rows.v[dofs],
+            h=rows.h,
+            efc_J=rows.efc_J[np.ix_(lines, dofs)],
+            equality=slice(0, int(ne)),
+            dry=slice(int(ne), int(nd)),
+            limit=np.arange(nd, nd + len(self.limits)),
+            contact=rows.contact[contacts],
+            first=np.searchsorted(lines, rows.first[contacts]),
+            dim=rows.dim[contacts],
+            gap=rows.gap[contacts],
+            limit_gap=rows.limit_gap[self.limits],
+            error=rows.error[equal],
+            target=rows.target[equal],
+            loss=rows.loss[dry],
+            size=rows.size,
+            mu=rows.mu[contacts],
+            geoms=rows.geoms[contacts],
+            bodies=rows.bodies[contacts],
+            place=rows.place[contacts],
+            sunk=rows.sunk[contacts],
+        )
 
 
 class Islands:
@@ -98,33 +131,7 @@ def _island(
     dofs, lines = np.flatnonzero(of_dof == name), np.flatnonzero(of_line == name)
     contacts = np.flatnonzero(of_contact == name)
     limits = np.flatnonzero(of_line[rows.limit] == name)
-    ne, nd = np.searchsorted(lines, [rows.equality.stop, rows.dry.stop])
-    equal, dry = lines[:ne], lines[ne:nd] - rows.dry.start
-    part = Rows(
-        A=rows.A[np.ix_(dofs, dofs)],
-        f=rows.f[dofs],
-        v=rows.v[dofs],
-        h=rows.h,
-        efc_J=rows.efc_J[np.ix_(lines, dofs)],
-        equality=slice(0, int(ne)),
-        dry=slice(int(ne), int(nd)),
-        limit=np.arange(nd, nd + len(limits)),
-        contact=rows.contact[contacts],
-        first=np.searchsorted(lines, rows.first[contacts]),
-        dim=rows.dim[contacts],
-        gap=rows.gap[contacts],
-        limit_gap=rows.limit_gap[limits],
-        error=rows.error[equal],
-        target=rows.target[equal],
-        loss=rows.loss[dry],
-        size=rows.size,
-        mu=rows.mu[contacts],
-        geoms=rows.geoms[contacts],
-        bodies=rows.bodies[contacts],
-        place=rows.place[contacts],
-        sunk=rows.sunk[contacts],
-    )
-    return Island(part, (of_tree == name).tobytes(), dofs, lines, contacts, limits)
+    return Island(rows, (of_tree == name).tobytes(), dofs, lines, contacts, limits)
 
 
 number: Any = entry(getattr(connect, "py_func", connect))  # the same for Python
