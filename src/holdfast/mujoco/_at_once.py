@@ -44,8 +44,9 @@ GROW, NARROW, LANDS = 10, 11, 12
 NOT_HERE, AS_WANTED, AGAIN = range(3)
 
 # Settings, by their place in the array of them.
-# SPARSE: whether rows are listed by their entries; AUTO: whether MuJoCo would choose to.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, SPARSE, AUTO, SETTINGS = range(10)
+# SPARSE: whether rows are listed by their entries; AUTO: whether MuJoCo would choose to; QUIET:
+# whether nobody wants to be told of friction that does not suffice.
+INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, SPARSE, AUTO, QUIET, SETTINGS = range(11)
 
 SIZE = 10  # place of the mean size of bodies among the options
 

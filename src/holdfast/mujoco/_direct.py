@@ -113,12 +113,12 @@ class Direct(Quick):
         self._guard = lib.Guard(whole.step_at)
         return True
 
-    def whole(self, data: Any) -> int:
+    def whole(self, data: Any, *, warn: bool = True) -> int:
         """Take a whole step in one call, if it is a usual one.
 
         Returns:
-            DONE; or LOOK if contacts lack friction or have sunk in; or NOT_TRIED; or what `step`
-            does after the stages before contact.
+            DONE; or LOOK if contacts lack friction and somebody wants to be warned, or if they have
+            sunk in; or NOT_TRIED; or what `step` does after the stages before contact.
         """
         if not self._in_one_call:
             return whole.NOT_TRIED
@@ -126,6 +126,7 @@ class Direct(Quick):
             self._attach(data)
         desk, shadow = self._desk, self._shadow
         own, desk[whole.PYRAMIDS] = shadow.model, shadow.pyramids
+        self._settings[kernels.QUIET] = not warn
         status = self._run(whole.FORWARD, guarded=True)
         if status in (whole.DONE, whole.LOOK):
             return status

@@ -289,7 +289,8 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
             finish(desk, places, state)
             report[usual.SLIPPED] = max(report[usual.SLIPPED], report[usual.WORST_SLIP])
             report[usual.SUNK] = max(report[usual.SUNK], report[usual.DEEPEST])
-            clean = report[usual.LEFT] <= options[1] and report[usual.LACKS] == 0.0
+            told = report[usual.LACKS] == 0.0 or settings[usual.QUIET] == 1
+            clean = report[usual.LEFT] <= options[1] and told
             status = DONE if clean and report[usual.TIED] > 0.0 else LOOK
         if status == DONE:  # else it is Python that leaves the position
             mem.copy(desk[LEFT], mem.word(places[mem.QPOS]), 8 * desk[LEFT + 1])

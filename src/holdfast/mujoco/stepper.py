@@ -213,7 +213,7 @@ class Stepper:
 
     def _whole(self, data: Any) -> int:
         """Take a step in one call, if it is a usual one."""
-        return self._direct.whole(data)
+        return self._direct.whole(data, warn=self.warn)
 
     def _step(self, data: Any, status: int) -> None:
         """Go on where that has ended."""
