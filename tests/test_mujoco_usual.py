@@ -251,7 +251,7 @@ def test_how_rows_are_listed_makes_no_difference(name: str) -> None:
 
 def test_what_rests_is_told_as_it_was_found() -> None:
     """Parts whose rows move, as others come and go, still know who touches, holds and presses."""
-    model, data = load(scenes.pile(6))
+    model, data = load(scenes.pile(8))
     stepper, moved = hf.Stepper(model, warn=False), 0
     for _ in range(400):
         before = stepper._direct._table.copy()

@@ -188,7 +188,7 @@ def take_over(
     if halves * report[NUMBERS] > work.shape[0] or halves * report[FLAGS] > flags.shape[0]:
         return GROW
     sc, wk, out = carve(work, words, flags, sz)
-    later = table.shape[0] > 1 or settings[SPARSE] == 1  # rows are taken part by part
+    later = settings[SPARSE] == 1 or memo.shape[0] > 1  # rows are taken part by part
     same = True
     for k in range(6):
         same = same and sizes[k] == sz[k]
@@ -219,7 +219,8 @@ def take_over(
     if later:
         take_others(li, ne + nf + nl, wk, sc)
     if table.shape[0] > 1:
-        find_lines(sc, memo, wk.which[0])
+        if memo.shape[0] > 1:
+            find_lines(sc, memo, wk.which[0])
         coupled = m if settings[INERTIA] == IMPLICIT else 0
         parts = connect(
             sc.A[0, :coupled], sc.rows, sc.first, sc.listed[5:], ne + nf + nl,
@@ -247,7 +248,7 @@ def conclude(
     sz = Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
     sc, wk, out = carve(work, words, flags, sz)
     nr, parts = numbers_of(options), int(report[PARTS])
-    if table.shape[0] > 1:
+    if memo.shape[0] > 1:
         memo[0, 0] = sz.n
     if parts > 1:
         report[DEEPEST], report[LEFT] = gather_parts(
@@ -255,7 +256,7 @@ def conclude(
         )
     else:
         report[DEEPEST], report[LEFT] = violated_by(sc, nr, out)
-        if table.shape[0] > 1:
+        if memo.shape[0] > 1:
             for i in range(sz.n):
                 wk.of_contact[i] = i
             note(sc, wk.of_contact, sc, out, memo)

@@ -277,7 +277,7 @@ def find_parts(
             for a in range(sz.m):
                 wk.place[own.of_dof[a]] = a
             cut_out(sc, li, wk.place, scene, own)
-            if not same:
+            if not same and memo.shape[0] > 1:
                 recall(scene, own.of_contact, wk.which[0], memo, found)
         table_inout[k, AT], table_inout[k, FLAGS_AT] = at, flags_at
         for e in range(6):
@@ -324,7 +324,8 @@ def gather_parts(
         scene, own, found = carve(work[table[k, AT] :], words[table[k, AT] :],
                                   flags[table[k, FLAGS_AT] :], sz)  # fmt: skip
         put_together(sz, first_limit, found, own, out)
-        note(sc, own.of_contact, scene, found, memo)
+        if memo.shape[0] > 1:
+            note(sc, own.of_contact, scene, found, memo)
         deep, rest = violated_by(scene, nr, found)
         deepest, left = max(deepest, deep), max(left, rest)
     return deepest, left

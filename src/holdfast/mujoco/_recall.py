@@ -19,6 +19,7 @@ from holdfast.mujoco._scene import CONSISTENT, RANK_TOL, Found, Scene, Work
 # held, its impulses, and which of its rows were loaded. Line 0 has the number of lines.
 FIRST, SECOND, ORDER, TIED, LISTED, GRIPS, HELD = range(7)
 IMPULSE, LOADED, COLUMNS = 7, 13, 19
+FEW = 6  # trees up to which parts hardly come and go, and it costs more than it saves
 WINDOW = 64  # lines that are looked at for a contact
 
 
