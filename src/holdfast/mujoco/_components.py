@@ -48,7 +48,7 @@ def split(sc: Scene, ne: int, wk: Work, out: Found) -> int:
     for j in range(m):
         label[j] = j
     for i in range(m):
-        connect(label, sc.A[0, i], wk.envelope[i], i + 1)
+        connect(label, sc.A[0, i], wk.below[i, 1], i + 1)
     for r in range(ne + nf):
         connect(label, sc.rows[r], lo[r], hi[r])
     for i in range(sc.limit_gap.shape[0]):

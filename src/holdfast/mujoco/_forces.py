@@ -7,26 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import multiply_upper, solve_lower
-from holdfast.lcp._kernel import fast_kernel, inlined, kernel
+from holdfast.lcp._kernel import inlined, kernel
 from holdfast.lcp._pivoting import dot
 from holdfast.lcp._views import part
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._components import component_of, compress, list_dofs, split
+from holdfast.mujoco._leaf_first import add, length_of, to_white
 from holdfast.mujoco._release import BALANCED
 from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, Work
 
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
 NO_FORCE = 1e-12  # as in `holdfast.solution`
 EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
-
-
-@fast_kernel
-def add(t: float, a: np.ndarray, y_inout: np.ndarray) -> None:
-    """Add t a to y."""
-    for j in range(a.shape[0]):
-        y_inout[j] += t * a[j]
 
 
 @kernel
@@ -40,15 +33,14 @@ def whiten(sc: Scene, wk: Work, row: int, y_out: np.ndarray) -> float:
     """Fill y_out with a whitened row; return its length."""
     for j in range(y_out.shape[0]):
         y_out[j] = sc.rows[row, j]
-    solve_lower(wk.L, wk.envelope, y_out)
+    to_white(wk.L, wk.below, y_out)
     return np.sqrt(dot(y_out, y_out))
 
 
 @inlined
 def size_of(wk: Work, x: np.ndarray) -> float:
     """Return the size of a motion in the metric of the inertia."""
-    multiply_upper(wk.L, wk.envelope, x, wk.x[7])
-    return np.sqrt(dot(wk.x[7], wk.x[7]))
+    return length_of(wk.L, wk.below, x)
 
 
 @kernel
@@ -161,8 +153,8 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
         add(-wk.each[3, c], sc.rows[sc.first[wk.which[0, c]]], rest)
 
     # tangents
-    solve_lower(wk.L, wk.envelope, total)
-    solve_lower(wk.L, wk.envelope, rest)
+    to_white(wk.L, wk.below, total)
+    to_white(wk.L, wk.below, rest)
     joints = 0
     for l in range(kept):  # joints stand first in MuJoCo's list
         if wk.at[l] < ne:
@@ -323,7 +315,7 @@ def balanced(sc: Scene, wk: Work, out: Found) -> bool:
             add(out.impulse[r], sc.rows[r], total)
     for j in range(m):
         rest[j] = dot(sc.A[0, j], wk.x[2]) - total[j]
-    solve_lower(wk.L, wk.envelope, rest)
+    to_white(wk.L, wk.below, rest)
     size = max(size_of(wk, out.motion), out.numbers[SCALE])
     return np.isfinite(size) and np.sqrt(dot(rest, rest)) <= BALANCED * size
 

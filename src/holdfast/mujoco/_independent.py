@@ -2,7 +2,7 @@
 
 Then forces are unique, there is nothing to share out, and one small system gives all of them:
 
-    W'W s = c - B v_free,    W = L^-1 B',    v = v_free + L^-T W s,    A = L L'
+    WW' s = c - B v_free,    W = B L^-1,    v = v_free + L^-1 W's,    A = L'L
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -12,59 +12,67 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import solve_upper
 from holdfast.lcp._kernel import fast_kernel, inlined
 from holdfast.models._sharing import PRESSED
 from holdfast.mujoco._forces import add, dot
-from holdfast.mujoco._scene import Found, Play, Scene, Work
+from holdfast.mujoco._leaf_first import all_to_white, from_white
+from holdfast.mujoco._scene import SCALE, Found, Play, Scene, Work
 
 INDEPENDENT = 1e-6  # part of a row's squared length that must be left outside of those before it
-REFINEMENTS = 2  # solves of the system, each with what the last one left
+REFINEMENTS = 2  # solves of the system at most, each with what the last one left, unless that
+ROUNDED = 1e-15  # is rounding: relative to what the rows make of a motion of this size
 
 # What `solve_independent` returns.
 UNIQUE, DEPENDENT, PULLS = range(3)
 
 
 @fast_kernel
-def factor_rows(rows: np.ndarray, L: np.ndarray, envelope: np.ndarray, play: Play, count: int,
-                W_out: np.ndarray, white_out: np.ndarray, G_out: np.ndarray) -> bool:  # fmt: skip
-    """Fill W_out with the whitened rows in play, as columns, white_out with the same as rows.
+def factor_rows(
+    rows: np.ndarray, L: np.ndarray, below: np.ndarray, play: Play, count: int,
+    columns_work: np.ndarray, white_out: np.ndarray, G_out: np.ndarray,
+) -> bool:  # fmt: skip
+    """Fill white_out with the whitened rows in play, G_out with the upper factor of WW'.
 
-    G_out is filled with the lower factor of W'W; its diagonal holds reciprocals.
+    The diagonal of G_out holds reciprocals; play.miss is used.
 
     Returns:
         Whether the rows are independent.
     """
-    m = rows.shape[1]
-    for i in range(m):
-        w = W_out[i, :count]
-        for k in range(count):
-            w[k] = rows[play.at[k], i]
-        for j in range(envelope[i], i):
-            add(-L[0, i, j], W_out[j, :count], w)
-        for k in range(count):
-            w[k] *= L[0, i, i]
-            white_out[k, i] = w[k]
+    m, length2, columns = rows.shape[1], play.miss, columns_work[:, :count]
     for k in range(count):
-        white, g = white_out[k], G_out[k]
-        for i in range(k):
-            g[i] = (dot(white, white_out[i]) - dot(g[:i], G_out[i, :i])) * G_out[i, i]
-        length2 = dot(white, white)
-        left = length2 - dot(g[:k], g[:k])
-        if not left > INDEPENDENT * length2:
+        row = rows[play.at[k]]
+        for j in range(m):
+            columns[j, k] = row[j]
+    all_to_white(L, below, columns)
+    for k in range(count):
+        white = white_out[k]
+        for j in range(m):
+            white[j] = columns[j, k]
+        for i in range(k + 1):
+            G_out[i, k] = dot(white, white_out[i])
+        length2[k] = G_out[k, k]
+    for k in range(count):
+        left, row = G_out[k, k], G_out[k, k + 1 : count]
+        if not left > INDEPENDENT * length2[k]:
             return False
-        g[k] = 1.0 / np.sqrt(left)
+        inverse = 1.0 / left
+        for i in range(row.shape[0]):
+            add(-row[i] * inverse, row, G_out[k + 1 + i, k + 1 : count])  # half of it is needed
+        scale = np.sqrt(inverse)
+        for i in range(row.shape[0]):
+            row[i] *= scale
+        G_out[k, k] = scale
     return True
 
 
 @fast_kernel
 def solve_rows(G: np.ndarray, count: int, x_inout: np.ndarray) -> None:
-    """Overwrite x with (W'W)^-1 x, by the factor."""
-    for i in range(count):
-        x_inout[i] = (x_inout[i] - dot(G[i, :i], x_inout[:i])) * G[i, i]
-    for i in range(count - 1, -1, -1):
-        x_inout[i] *= G[i, i]
-        add(-x_inout[i], G[i, :i], x_inout[:i])
+    """Overwrite x with (WW')^-1 x, by the factor."""
+    for k in range(count):
+        x_inout[k] *= G[k, k]
+        add(-x_inout[k], G[k, k + 1 : count], x_inout[k + 1 : count])
+    for k in range(count - 1, -1, -1):
+        x_inout[k] = (x_inout[k] - dot(G[k, k + 1 : count], x_inout[k + 1 : count])) * G[k, k]
 
 
 @inlined
@@ -76,21 +84,29 @@ def solve_independent(sc: Scene, ne: int, count: int, wk: Work, out: Found) -> i
         to pull, or a contact to hold without being pressed, or dry friction does not suffice.
     """
     m, nf, play, pressed, u = sc.v.shape[0], sc.loss.shape[0], wk.play, wk.masks[1], wk.x[5]
-    W, white, G = wk.square[1], wk.white, wk.square[2]
-    if count > m or not factor_rows(sc.rows, wk.L, wk.envelope, play, count, W, white, G):
+    white, W, G, miss = wk.white, wk.square[1], wk.square[2], wk.play.miss
+    if count > m or not factor_rows(sc.rows, wk.L, wk.below, play, count, W, white, G):
         return DEPENDENT
     for j in range(m):
         out.motion[j] = out.v_free[j]
     for k in range(count):
         play.s[k] = 0.0
-    for _ in range(REFINEMENTS):
+    rounding = ROUNDED * out.numbers[SCALE]
+    for solves in range(REFINEMENTS):
+        done = solves > 0
         for k in range(count):
-            play.miss[k] = play.c[k] - dot(sc.rows[play.at[k]], out.motion)
-        solve_rows(G, count, play.miss)
-        add(1.0, play.miss[:count], play.s[:count])
+            r = play.at[k]
+            miss[k] = play.c[k] - dot(sc.rows[r], out.motion)
+            done = done and miss[k] * miss[k] <= rounding * rounding * play.length2[r]
+        if done:
+            break
+        solve_rows(G, count, miss)
         for j in range(m):
-            u[j] = dot(W[j, :count], play.miss[:count])
-        solve_upper(wk.L, wk.envelope, u)
+            u[j] = 0.0
+        for k in range(count):
+            play.s[k] += miss[k]
+            add(miss[k], white[k], u)
+        from_white(wk.L, wk.below, u)
         add(1.0, u, out.motion)
     for k in range(count):
         out.impulse[play.at[k]] = play.s[k]

@@ -95,8 +95,8 @@ class Kept(NamedTuple):
 class Work(NamedTuple):
     """Work arrays, for n contacts, m coordinates and nefc rows."""
 
-    L: np.ndarray  # (1, m, m)
-    envelope: np.ndarray  # (m,) integers
+    L: np.ndarray  # (m, m) factor of the inertia, see `holdfast.mujoco._leaf_first`
+    below: np.ndarray  # (m, m + 1) integers: where its entries are
     x: np.ndarray  # (8, m)
     values: np.ndarray  # (nefc, m)
     bounds: np.ndarray  # (3, nefc): offset, lower and upper bound of each row of the problem
@@ -155,7 +155,7 @@ def room(sz: Sizes) -> tuple[int, int]:
     floats = (6 + STAGES) * m * m + (18 + STAGES) * m + 2 * sz.ne + sz.nf + sz.nl
     floats += 24 * n + 6 * m * n + 3 * nefc * m + (9 + STAGES) * nefc + m * (m + n)
     floats += REPORTED + STAGES
-    integers = 11 * n + (7 + STAGES) * m + 5 * nefc + sz.nl
+    integers = 11 * n + (6 + STAGES + m + 1) * m + 5 * nefc + sz.nl
     return floats + integers, 12 * n + sz.nl + 2 * nefc
 
 
@@ -205,8 +205,10 @@ def carve(
     p += 7 * n
     which = part(words, p, 2, n)
     p += 2 * n
-    by_coordinate = part(words, p, 7 + STAGES, m)
-    p += (7 + STAGES) * m
+    by_coordinate = part(words, p, 6 + STAGES, m)
+    p += (6 + STAGES) * m
+    below = part(words, p, m, m + 1)
+    p += m * (m + 1)
     at = part(words, p, 5, nefc)
     masks = part(flags, 0, 12, n)
     p = 12 * n
@@ -218,12 +220,12 @@ def carve(
         listed[2], each[:2], each[0], each[1], place, masks[11],
     )  # fmt: skip
     play = Play(at[1], at[2], by_row[1], at[3], by_row[2], by_row[3], by_row[4], by_row[5])
-    kept = Kept(square[5:], by_coordinate[7:], vectors[17:], by_row[6:], valid)
+    kept = Kept(square[5:], by_coordinate[6:], vectors[17:], by_row[6:], valid)
     wk = Work(
-        square[:1], by_coordinate[0], vectors[3:11], values, bounds, at[0], warm, white, which[:1],
-        by_coordinate[1], by_coordinate[4], at[4], which[1], each[2:7], masks[:7], square[1:5],
-        vectors[11:16], columns, long, E, by_coordinate[2:4], by_coordinate[5],
-        by_coordinate[6], vectors[16], play, kept,
+        square[0], below, vectors[3:11], values, bounds, at[0], warm, white, which[:1],
+        by_coordinate[0], by_coordinate[3], at[4], which[1], each[2:7], masks[:7], square[1:5],
+        vectors[11:16], columns, long, E, by_coordinate[1:3], by_coordinate[4],
+        by_coordinate[5], vectors[16], play, kept,
     )  # fmt: skip
     found = Found(
         v_free, vectors[2], by_row[0], masks[7], masks[8], masks[9], masks[10], limits, loaded,

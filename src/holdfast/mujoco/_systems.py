@@ -206,7 +206,7 @@ def solve(
     begin(stage, start, equal, warm, wk)
     last, left, solved = np.inf, np.inf, False
     for _ in range(MAX_STEPS):
-        left, miss = residual(rows, A, wk.envelope, part, q, p, play, equal, count, u)
+        left, miss = residual(rows, A, wk.below[:, 1], part, q, p, play, equal, count, u)
         if soft == 0.0:
             left = max(left, miss)
         elif miss > 0.0:  # the least of all impulses with this effect, though not to all digits

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
 from holdfast.lcp._kernel import inlined
 from holdfast.models._grip import SLIDING
 from holdfast.mujoco._forces import closing, dot, size_of, whiten
+from holdfast.mujoco._leaf_first import factor, from_white, to_white
 from holdfast.mujoco._rest import rests
 from holdfast.mujoco._scene import FREE, RANK_TOL, REPORTED, SCALE, Found, Numbers, Scene, Work
 from holdfast.mujoco._steady import stay
@@ -42,12 +42,12 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     for k in range(REPORTED):
         out.numbers[k] = 0.0
     out.numbers[RANK_TOL] = nr.rank_tol
-    if cholesky(sc.A, wk.envelope, wk.L, nr.symmetry) != 0:
+    if not factor(sc.A[0], wk.L, wk.below):
         return False
     for j in range(m):
         out.v_free[j] = sc.f[j]
-    solve_lower(wk.L, wk.envelope, out.v_free)
-    solve_upper(wk.L, wk.envelope, out.v_free)
+    to_white(wk.L, wk.below, out.v_free)
+    from_white(wk.L, wk.below, out.v_free)
     for j in range(m):
         out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
     out.numbers[SCALE] = max(size_of(wk, sc.v), size_of(wk, out.v_free))

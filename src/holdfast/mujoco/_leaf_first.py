@@ -1,0 +1,112 @@
+"""Factor of an inertia, from the last coordinate to the first: ``A = L'L``.
+
+MuJoCo lists bodies before those that they carry. Eliminated in reverse, leaves first, a coordinate
+concerns only those that carry it, so the factor of a tree has no entry where the inertia has none:
+the legs of a robot do not know of each other (Featherstone, 2005). The same holds for the whitened
+rows ``L^-T b``: a foot is a matter of its leg and of the trunk. Zeros are listed as they are met;
+nothing has to know the tree, and a matrix that is not a tree's is factored as well.
+
+A row is subtracted from others that do not depend on each other, rather than multiplied with those
+that do: that keeps the processor busy where rows are short.
+
+The diagonal of L holds the *reciprocals* of the diagonal entries.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast.lcp._kernel import fast_kernel
+from holdfast.lcp._pivoting import dot
+
+
+@fast_kernel
+def add(t: float, a: np.ndarray, y_inout: np.ndarray) -> None:
+    """Add t a to y."""
+    for j in range(a.shape[0]):
+        y_inout[j] += t * a[j]
+
+
+@fast_kernel
+def factor(A: np.ndarray, L_out: np.ndarray, below_out: np.ndarray) -> bool:
+    """Fill the lower triangle of L_out with the factor, below_out with where its entries are.
+
+    Args:
+        A: (m, m); the lower triangle is read.
+        L_out: (m, m).
+        below_out: (m, m + 1) of each row how many entries are left of the diagonal, and where; if
+            there is none, the first one is the diagonal.
+
+    Returns:
+        Whether A is positive definite to working precision; False if it holds NaN.
+    """
+    m = A.shape[0]
+    rounding = m * 2.3e-16  # a pivot below this part of its diagonal is rounding alone
+    for i in range(m):
+        for j in range(i + 1):
+            L_out[i, j] = A[i, j]
+    for k in range(m - 1, -1, -1):
+        below, count = below_out[k], 0
+        for i in range(k):  # without a branch that could be foreseen wrongly
+            below[1 + count] = i
+            count += int(L_out[k, i] != 0.0)
+        below[0], below[1] = count, below[1] if count > 0 else k
+        first = below[1]
+        row, pivot = L_out[k, first:k], L_out[k, k]
+        if not pivot > rounding * A[k, k]:
+            return False
+        inverse = 1.0 / pivot
+        for e in range(1, count + 1):
+            i = below[e]
+            t = L_out[k, i] * inverse
+            add(-t, row, L_out[i, first:k])  # beyond the diagonal, too, where nobody reads
+        scale = np.sqrt(inverse)  # now, because nobody waits for it
+        for j in range(row.shape[0]):
+            row[j] *= scale
+        L_out[k, k] = scale
+    return True
+
+
+@fast_kernel
+def to_white(L: np.ndarray, below: np.ndarray, a_inout: np.ndarray) -> None:
+    """Overwrite a row, or an impulse, with ``L^-T a``."""
+    for k in range(L.shape[0] - 1, -1, -1):
+        row, t = L[k], a_inout[k] * L[k, k]
+        a_inout[k] = t
+        for e in range(1, below[k, 0] + 1):
+            i = below[k, e]
+            a_inout[i] -= t * row[i]
+
+
+@fast_kernel
+def all_to_white(L: np.ndarray, below: np.ndarray, W_inout: np.ndarray) -> None:
+    """Do so with all columns."""
+    for k in range(L.shape[0] - 1, -1, -1):
+        row, w = L[k], W_inout[k]
+        for c in range(w.shape[0]):
+            w[c] *= row[k]
+        for e in range(1, below[k, 0] + 1):
+            i = below[k, e]
+            add(-row[i], w, W_inout[i])
+
+
+@fast_kernel
+def from_white(L: np.ndarray, below: np.ndarray, a_inout: np.ndarray) -> None:
+    """Overwrite a whitened impulse with the motion ``L^-1 a`` that it makes."""
+    for k in range(L.shape[0]):
+        row, t = L[k], a_inout[k]
+        for e in range(1, below[k, 0] + 1):
+            i = below[k, e]
+            t -= row[i] * a_inout[i]
+        a_inout[k] = t * row[k]
+
+
+@fast_kernel
+def length_of(L: np.ndarray, below: np.ndarray, x: np.ndarray) -> float:
+    """Return the length ``|L x|`` of a motion in the metric of the inertia."""
+    length2 = 0.0
+    for k in range(L.shape[0]):
+        first = below[k, 1]
+        t = x[k] / L[k, k] + dot(L[k, first:k], x[first:k])
+        length2 += t * t
+    return np.sqrt(length2)
