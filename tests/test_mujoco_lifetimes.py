@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from holdfast.mujoco import _library, scenes
+from holdfast.mujoco._shadow import Shadow
 
 PILE = "".join(
     f'<body pos=".{i} 0 {0.15 + 0.1 * i}" euler="{13 * i} {31 * i} 0"><freejoint/>'
@@ -88,6 +91,8 @@ def test_a_process_may_end_in_the_middle_of_a_step() -> None:
 import threading
 import mujoco
 import holdfast as hf
+from holdfast.mujoco import _library, scenes
+from holdfast.mujoco._shadow import Shadow
 model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
   <geom type="plane" size="5 5 1"/>{PILE}</worldbody></mujoco>''')
 begun = threading.Event()
@@ -101,3 +106,23 @@ begun.wait()
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr.decode()
+
+
+def test_the_copy_of_a_model_uses_its_arrays_and_leaves_them_there() -> None:
+    model = mujoco.MjModel.from_xml_string(scenes.quadruped())
+    shadow = Shadow(model)
+    assert shadow.segments[:, 2].sum() < 0.1 * shadow._all[:, 2].sum()  # hardly anything is copied
+    data = mujoco.MjData(shadow.model)
+    model.body_mass[2] += 1.0
+    mujoco.mj_forward(shadow.model, data)
+    expected = mujoco.MjData(model)
+    mujoco.mj_forward(model, expected)
+    assert np.array_equal(data.M, expected.M)
+    masses = model.body_mass.copy()
+    del shadow, data
+    gc.collect()
+    assert np.array_equal(model.body_mass, masses)
+
+
+def test_what_is_taken_from_the_library_is_what_it_is_taken_for() -> None:
+    assert _library.derivative_function() != 0

@@ -71,6 +71,25 @@ def test_free_motion_is_mujocos(integrator: str) -> None:
     assert data.time == other.time
 
 
+@pytest.mark.parametrize("more", ["", '<body pos="3 0 3"><freejoint/><geom size=".1 .2 .3" '
+                                      'type="box"/></body>'])  # fmt: skip
+def test_a_robot_in_the_air_moves_as_under_mujoco(more: str) -> None:
+    """With implicitfast, and with a free body beside it whose gyroscopic terms MuJoCo adds."""
+    xml = scenes.quadruped().replace("</worldbody>", more + "</worldbody>")
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, other = mujoco.MjData(model), mujoco.MjData(model)
+    for each in (data, other):
+        each.qpos[2] += 2.0
+        each.qvel[:] = np.random.default_rng(1).normal(size=model.nv)
+        each.ctrl[:] = 0.3
+    stepper = hf.Stepper(model)
+    assert stepper.shadow.spins == bool(more)
+    for _ in range(50):
+        stepper.step(data)
+        mujoco.mj_step(model, other)
+    assert data.qvel == pytest.approx(other.qvel, rel=1e-9, abs=1e-9)
+
+
 IDLE = """
 <tendon><fixed name="idle"><joint joint="a" coef="1"/></fixed></tendon>
 <actuator><motor joint="a"/></actuator>

@@ -10,7 +10,14 @@ import numpy as np
 from holdfast.lcp._kernel import entry, inlined, kernel
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._forces import dot
-from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, add_damping, subtract_derivative
+from holdfast.mujoco._inertia import (
+    DAMPED,
+    GIVEN,
+    IMPLICIT,
+    SPINNING,
+    add_damping,
+    subtract_derivative,
+)
 from holdfast.mujoco._landing import may_land
 from holdfast.mujoco._listed import list_rows, listed_at
 from holdfast.mujoco._parts import (
@@ -86,7 +93,7 @@ def fill_inertia(places: np.ndarray, model: np.ndarray, settings: np.ndarray, h:
         poly = settings[POLY]
         damping = mem.floats(model[DAMPING], 1, m)[0]
         add_damping(damping, mem.floats(model[DAMPING_POLY], m, poly), qvel, A, h)
-    elif kind == IMPLICIT:
+    elif kind in (IMPLICIT, SPINNING):
         rownnz = mem.integers(model[D_ROWNNZ], 1, m)[0]
         entries = 0
         for i in range(m):
@@ -94,6 +101,7 @@ def fill_inertia(places: np.ndarray, model: np.ndarray, settings: np.ndarray, h:
         column = mem.integers(model[D_COLIND], 1, entries)[0]
         derivative = mem.floats(mem.word(places[mem.DERIVATIVE]), 1, entries)[0]
         subtract_derivative(derivative, rownnz, column, A, h)
+    if kind == SPINNING:
         for j in range(m):
             rate[j] = (v_free[j] - qvel[j]) / h
         for i in range(m):
@@ -161,7 +169,7 @@ def take_over(
         table: of the parts, see `holdfast.mujoco._parts`; updated.
         memo: of contacts in the last step, see `holdfast.mujoco._recall`.
         report: filled.
-        state: (2, m) the free velocity with an implicit integrator.
+        state: (2, m) the free velocity if the inertia is SPINNING.
 
     Returns:
         What `find_parts` does, or GROW if work and flags must have the sizes that are reported,
@@ -221,7 +229,7 @@ def take_over(
     if table.shape[0] > 1:
         if memo.shape[0] > 1:
             find_lines(sc, memo, wk.which[0])
-        coupled = m if settings[INERTIA] == IMPLICIT else 0
+        coupled = m if settings[INERTIA] in (IMPLICIT, SPINNING) else 0
         parts = connect(
             sc.A[0, :coupled], sc.rows, sc.first, sc.listed[5:], ne + nf + nl,
             mem.integers(model[TREE_OF_DOF], 1, m)[0],

@@ -25,6 +25,7 @@ from holdfast.mujoco._shadow import AUTO, PYRAMIDAL, Shadow
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 
+_STEPPED = (whole.DONE, whole.LOOK)
 _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
 
@@ -70,8 +71,8 @@ class Direct(Quick):
         settings[kernels.STICK] = laws.only == "stick"
         settings[kernels.NBODY], settings[kernels.AUTO] = own.nbody, _listed_by_entries(own)
         arrays = (
-            own.M_rownnz, own.M_colind, own.dof_damping, own.dof_dampingpoly, own.D_rownnz,
-            own.D_colind, shadow.geom_body, user.geom_margin, own.dof_treeid, own.body_treeid,
+            user.M_rownnz, user.M_colind, user.dof_damping, user.dof_dampingpoly, user.D_rownnz,
+            user.D_colind, shadow.geom_body, user.geom_margin, user.dof_treeid, user.body_treeid,
         )  # fmt: skip
         self._sizes[0] = own.nv
         self._state = np.zeros((2, own.nv))
@@ -97,6 +98,7 @@ class Direct(Quick):
         if lib.library() is None or options is None:
             return False
         desk[whole.MODEL], desk[whole.SENSORS] = own._address, shadow.sensors
+        desk[whole.SPINS], desk[whole.DERIVATIVE] = shadow.spins, lib.derivative_function()
         desk[whole.GET_STATE : whole.DESK] = [
             *map(lib.address, whole.FUNCTIONS),
             *(lib.variable(f"mjcb_{name}") for name in CALLBACKS), *options,
@@ -106,11 +108,14 @@ class Direct(Quick):
             (whole.COUNTS, shadow.counts), (whole.GEOM_BODY, shadow.geom_body),
             (whole.ROOT, shadow.root), (whole.MOVING, shadow.moving),
             (whole.RADIUS, shadow.radius), (whole.JOINTS, self._joints),
-            (whole.LIMITED, own.jnt_limited), (whole.RANGE, own.jnt_range),
             (whole.JOINT_MARGIN, own.jnt_margin), (whole.TENDON_MARGIN, own.tendon_margin),
         ):  # fmt: skip
             self._put(field, array)
-        self._guard = lib.Guard(whole.step_at)
+        for field, array in (
+            (whole.LIMITED, shadow.user.jnt_limited), (whole.RANGE, shadow.user.jnt_range),
+        ):  # fmt: skip
+            desk[field : field + 2] = array.ctypes.data, array.size  # keeps no model
+        self._guarded = lib.guarded(whole.step_at, desk.ctypes.data)
         return True
 
     def whole(self, data: Any, *, warn: bool = True) -> int:
@@ -124,12 +129,13 @@ class Direct(Quick):
             return whole.NOT_TRIED
         if self._data() is not data:
             self._attach(data)
-        desk, shadow = self._desk, self._shadow
-        own, desk[whole.PYRAMIDS] = shadow.model, shadow.pyramids
+        desk, shadow = self._view, self._shadow
+        desk[whole.PYRAMIDS] = shadow.pyramids
         self._settings[kernels.QUIET] = not warn
         status = self._run(whole.FORWARD, guarded=True)
-        if status in (whole.DONE, whole.LOOK):
+        if status in _STEPPED:
             return status
+        own = shadow.model
         if status == NOT_SETTLED:
             status = self._search_parts(guarded=True)
         if status == kernels.LANDS and not desk[whole.TRIAL] and not own.nmocap:
@@ -140,9 +146,9 @@ class Direct(Quick):
         if status == whole.FAILED:  # MuJoCo has something to say: it is told where Python calls it
             mujoco.mj_setState(own, data, self._on_desk[whole.BEFORE], whole.STATE_KIND)
             return whole.NOT_TRIED
-        if status in (whole.DONE, whole.LOOK, whole.NOT_TRIED):
+        if status in _STEPPED or status == whole.NOT_TRIED:
             return status
-        if status != FOUND and own.jnt_limited.any():
+        if status != FOUND and shadow.user.jnt_limited.any():
             return whole.NOT_TRIED  # limits that are not listed may matter
         shadow.read()
         shadow.pyramidal = bool(self._settings[kernels.LISTED])

@@ -36,17 +36,18 @@ _IMPLICIT = int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
 _DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
 _IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
 
-# How the usual step finds A: not at all, or M alone, with joint damping, with the derivative.
-GIVEN, PLAIN, DAMPED, IMPLICIT = range(4)
+# How the usual step finds A: not at all, or M alone, with joint damping, with the derivative; with
+# that, and f from MuJoCo's own velocity, because it treats free bodies apart.
+GIVEN, PLAIN, DAMPED, IMPLICIT, SPINNING = range(5)
 
 
 def quick_kind(shadow: Shadow, data: Any, v_free_out: np.ndarray) -> int | None:
-    """PLAIN, DAMPED or IMPLICIT; None if A takes more. v_free_out is filled if IMPLICIT."""
+    """PLAIN, DAMPED, IMPLICIT or SPINNING, with v_free_out filled then; None if A takes more."""
     if shadow.integrator == _EULER:
         return PLAIN if shadow.user_flags & UNDAMPED else DAMPED
     if shadow.integrator == _IMPLICITFAST:
         v_free_out[:] = _implicit(shadow.model, data)
-        return IMPLICIT
+        return SPINNING if shadow.spins else IMPLICIT
     return None
 
 
@@ -71,6 +72,8 @@ def effective_inertia(shadow: Shadow, data: Any) -> tuple[np.ndarray, np.ndarray
     v_free = _implicit(own, data)
     A, f = M.copy(), np.empty(own.nv)
     subtract_derivative(data.qDeriv, own.D_rownnz, own.D_colind, A, h)
+    if kind == _IMPLICITFAST and not shadow.spins:
+        return A, data.qfrc_smooth.copy()
     if kind == _IMPLICIT and not _is_positive_definite(A):
         A = M
     np.matmul(A, (v_free - data.qvel) / h, out=f)
@@ -98,9 +101,10 @@ def subtract_derivative(
     k = 0
     for i in range(rownnz.shape[0]):
         for _ in range(rownnz[i]):
-            j = colind[k]
-            A_inout[i, j] -= 0.5 * h * derivative[k]
-            A_inout[j, i] -= 0.5 * h * derivative[k]
+            if derivative[k] != 0.0:  # few are
+                j = colind[k]
+                A_inout[i, j] -= 0.5 * h * derivative[k]
+                A_inout[j, i] -= 0.5 * h * derivative[k]
             k += 1
 
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from holdfast.lcp._kernel import CEntry
 from holdfast.mujoco._mj import mujoco, without_callbacks
+
+_DAMPED = """<mujoco><option integrator="implicitfast" density="2" viscosity="3"/><worldbody>
+  <body><freejoint/><geom size=".1 .2 .3" type="box"/><body pos="1 0 0">
+    <joint name="a" axis="0 1 0" damping="2"/><geom size=".1 .3" type="capsule"/><body pos="0 0 1">
+      <joint name="b" axis="1 0 0"/><geom size=".1"/></body></body></body></worldbody>
+  <tendon><fixed name="t" damping="3"><joint joint="a" coef="1"/><joint joint="b" coef="2"/></fixed>
+  </tendon><actuator><velocity joint="b" kv="5"/><damper tendon="t" kv="7" ctrlrange="0 1"/>
+  </actuator></mujoco>"""
 
 _pointer, _int = ctypes.c_void_p, ctypes.c_int
 
@@ -36,6 +47,28 @@ def variable(name: str) -> int:
     return ctypes.addressof(_pointer.in_dll(library(), name))
 
 
+@cache
+def derivative_function() -> int:
+    """Address of the function that fills qDeriv; 0 if it is not what it is taken for.
+
+    `mjd_smooth_vel` is not among the functions that MuJoCo documents: it is believed if it does
+    what `mj_implicit` does before it solves. That would do as well, and takes three times as long.
+    """
+    if not hasattr(library(), "mjd_smooth_vel"):
+        return 0
+    with without_callbacks():
+        model = mujoco.MjModel.from_xml_string(_DAMPED)
+        data = mujoco.MjData(model)
+        data.qvel[:], data.ctrl[:] = np.arange(1, 1 + model.nv), 1.0
+        mujoco.mj_forward(model, data)
+        data.qDeriv[:] = np.nan
+        function = library()["mjd_smooth_vel"]
+        function(_pointer(model._address), _pointer(data._address), _int(0))
+        found = data.qDeriv.copy()
+        mujoco.mj_implicit(model, data)
+    return address("mjd_smooth_vel") if np.array_equal(found, data.qDeriv) else 0
+
+
 class _Config(ctypes.Structure):
     """mjBatchConfig."""
 
@@ -49,31 +82,28 @@ def _nothing() -> Any:
         return mujoco.MjModel.from_xml_string('<mujoco><size memory="4K"/></mujoco>')
 
 
-class Guard:
-    """Calls compiled code so that an error of MuJoCo ends the call and not the process.
+def guarded(function: CEntry, argument: int) -> Callable[[], object]:
+    """A call of compiled code so that an error of MuJoCo ends the call and not the process.
 
     MuJoCo's functions end the process when something is wrong, as memory that does not suffice,
     unless the caller sees to it; its batches do. This is a batch of one simulation of nothing:
-    the function that it applies finds its model and data by itself.
+    the function that it applies finds its model and data by itself. All arguments are converted
+    for C here, once.
 
     Args:
-        function: is called.
+        function: is called, as ``function(model, data, 0, argument)``.
+        argument: of it.
     """
-
-    def __init__(self, function: CEntry) -> None:
-        self._function = function
-        found = library()
-        make, delete, self._apply = found.mjb_makeBatch, found.mjb_deleteBatch, found.mjb_apply
-        make.restype, make.argtypes = _pointer, (_pointer, _int, _pointer, _pointer, _int)
-        delete.restype, delete.argtypes = None, (_pointer,)
-        self._apply.argtypes = (_pointer, _pointer, _int, _pointer, _pointer, _int)
-        config = _Config(1, True)
-        self._batch = make(_nothing()._address, 1, ctypes.addressof(config), None, 0)
-        if not self._batch:
-            raise MemoryError("MuJoCo could not make a batch")
-        gone = weakref.finalize(self, delete, self._batch)
-        gone.atexit = False  # a thread may be in the middle of a step when the process ends
-
-    def __call__(self, argument: int) -> None:
-        """Call ``function(model, data, 0, argument)``."""
-        self._apply(self._batch, None, 1, self._function.address, argument, 0)
+    found = library()
+    make, delete = found.mjb_makeBatch, found.mjb_deleteBatch
+    make.restype, make.argtypes = _pointer, (_pointer, _int, _pointer, _pointer, _int)
+    delete.restype, delete.argtypes = None, (_pointer,)
+    config = _Config(1, True)
+    batch = make(_nothing()._address, 1, ctypes.addressof(config), None, 0)
+    if not batch:
+        raise MemoryError("MuJoCo could not make a batch")
+    at, given = _pointer(function.address), _pointer(argument)
+    call = partial(found["mjb_apply"], _pointer(batch), None, _int(1), at, given, _int(0))
+    gone = weakref.finalize(call, delete, batch)
+    gone.atexit = False  # a thread may be in the middle of a step when the process ends
+    return call

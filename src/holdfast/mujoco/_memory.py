@@ -93,6 +93,11 @@ if not COMPILED:
         made = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int)(int(function))
         made(model, data, state, kind)
 
+    def call_flag(function: int, model: int, data: int, flag: int) -> None:
+        """The same with an integer."""
+        pointer = ctypes.c_void_p
+        ctypes.CFUNCTYPE(None, pointer, pointer, ctypes.c_int)(int(function))(model, data, flag)
+
     def copy(target: int, source: int, size: int) -> None:
         """Copy so many bytes from one address to another."""
         ctypes.memmove(int(target), int(source), int(size))
@@ -178,6 +183,10 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
         """The same with the address of a state and which one it is."""
         return _calls(types.int64, types.int64, types.int64, types.int32)
 
+    def _call_flag(typingctx: Any, function: Any, model: Any, data: Any, flag: Any) -> Any:
+        """The same with an integer."""
+        return _calls(types.int64, types.int64, types.int32)
+
     def _call_integrate(typingctx: Any, function: Any, model: Any, qpos: Any, qvel: Any,
                         h: Any) -> Any:  # fmt: skip
         """The same with the addresses of a position and a velocity, and a time."""
@@ -190,6 +199,7 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
     word: Any = intrinsic(_word)
     call: Any = intrinsic(_call)
     call_state: Any = intrinsic(_call_state)
+    call_flag: Any = intrinsic(_call_flag)
     call_integrate: Any = intrinsic(_call_integrate)
     copy: Any = intrinsic(_copy)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from holdfast.lcp._kernel import entry
 from holdfast.mujoco import _memory as mem
+from holdfast.mujoco._borrow import array_of, borrow
 from holdfast.mujoco._limit_sensors import limit_sensors
 from holdfast.mujoco._memory import Memory, copy_segments
 from holdfast.mujoco._mj import mujoco
@@ -46,6 +47,8 @@ NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
 EULER, RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
 IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
 _DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
+_WRITTEN = ["geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap", "jnt_margin",
+            "tendon_margin"]  # fmt: skip
 _BULK = ("mesh_", "tex_", "skin_", "hfield_data", "flex", "bvh_", "oct_", "names", "paths", "text_")
 
 
@@ -60,10 +63,13 @@ class Shadow:
         pyramids: whether rows may be listed as edges of friction pyramids, as the user's model may
             want them; else they are listed again when the forces are known.
         pyramidal: whether rows are listed so.
+        spins: whether MuJoCo's integrator `implicitfast` has gyroscopic terms for some bodies:
+            those that are free, and carry no joints.
         sensors: whether there are any.
         limit_sensors: those that MuJoCo does not read as the user's model says.
         memory: where data keeps its arrays.
-        segments: what to copy from the user's model, see `copy_segments`.
+        segments: what to copy from the user's model so that MuJoCo's functions see it, see
+            `copy_segments`; most arrays they see in that model itself.
         root, moving, addresses, counts: see `set_margins_at`.
     """
 
@@ -71,10 +77,18 @@ class Shadow:
         refuse(model)
         self.user = model
         self.model = copy.copy(model)
-        segments, options = _segments(model, self.model), option_segment(model, self.model)
-        self.segments = np.array(segments if options is None else [*segments, options])
+        names, options = _numbers(model), option_segment(model, self.model)
+        borrowed = [name for name in names if name not in _WRITTEN]
+        own = _WRITTEN if borrow(model, self.model, borrowed) else names
+        self._all, self.segments = (
+            np.array(_segments(model, self.model, each) + ([] if options is None else [options]))
+            for each in (names, own)
+        )
         body = mujoco.mjtTrn.mjTRN_BODY
         self.adhesive = bool(np.any(model.geom_adhesion) or np.any(model.actuator_trntype == body))
+        free = model.jnt_dofadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
+        alone = np.bincount(model.dof_treeid, minlength=1) == 6
+        self.spins = bool(alone[model.dof_treeid[free]].any())
         self._copy_options = option_copier(model, self.model) if options is None else None
         self.geom_body = np.array(model.geom_bodyid)
         self.root = np.array(model.body_rootid)[self.geom_body]
@@ -97,7 +111,7 @@ class Shadow:
 
     def follow(self) -> None:
         """Take over whatever changed in the user's model, and set what exact contact needs."""
-        copy_segments(self.segments)
+        copy_segments(self._all)  # what attributes show, too
         if self._copy_options is not None:
             self._copy_options()
         self.read()
@@ -269,18 +283,24 @@ def set_margins_at(
     )  # fmt: skip
 
 
-def _segments(user: Any, own: Any) -> list[tuple[int, int, int]]:
-    """Stretches of memory (target, source, size) that hold the numbers of a model.
+def _numbers(model: Any) -> list[str]:
+    """The arrays that hold the numbers of a model.
 
-    All arrays of a model lie in one buffer, one after the other. Bulky ones that do not change
-    (meshes, textures, names) are left out.
+    Bulky ones that do not change (meshes, textures, names) are left out.
+    """
+    names = [name for name in dir(model) if not name.startswith(("_", *_BULK))]
+    return [name for name in names if array_of(model, name) is not None]
+
+
+def _segments(user: Any, own: Any, names: list[str]) -> list[tuple[int, int, int]]:
+    """Stretches of memory (target, source, size) that hold these arrays of a model.
+
+    All arrays of a model lie in one buffer, one after the other.
     """
     pieces = []
-    for name in dir(user):
-        if name.startswith(("_", *_BULK)):
-            continue
-        array = getattr(user, name)
-        if isinstance(array, np.ndarray) and array.nbytes and array.flags.c_contiguous:
+    for name in names:
+        array = array_of(user, name)
+        if array is not None:
             pieces.append((array.ctypes.data, getattr(own, name).ctypes.data, array.nbytes))
     merged: list[list[int]] = []
     for source, target, size in sorted(pieces):

@@ -17,7 +17,7 @@ from holdfast.lcp._kernel import CEntry, kernel
 from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco import _shadow as shadow
-from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, PLAIN, UNDAMPED
+from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, PLAIN, SPINNING, UNDAMPED
 from holdfast.mujoco._landing import SUNK
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._parts import COLUMNS
@@ -45,11 +45,11 @@ FIELDS = ("timestep", "o_margin", "integrator", "cone", "jacobian", "solver", "n
           "disableflags", "enableflags")  # fmt: skip
 
 # The desk: numbers, then addresses and lengths of arrays, then the addresses of those above.
-BEGIN, GUARDED, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL = range(8)
+BEGIN, GUARDED, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL, SPINS, DERIVATIVE = range(10)
 (PLACES, CONTACT, ARRAYS, SETTINGS, OPTIONS, WORK, FLAGS, SIZES, TABLE, REPORT, STATE, SEGMENTS,
  BEFORE,
  LEFT, WRITTEN, COUNTS, GEOM_BODY, ROOT, MOVING, RADIUS, JOINTS, LIMITED, RANGE, JOINT_MARGIN,
- TENDON_MARGIN, THERE, MEMO, _END) = range(8, 64, 2)  # fmt: skip
+ TENDON_MARGIN, THERE, MEMO, _END) = range(10, 66, 2)  # fmt: skip
 (GET_STATE, SET_STATE, FWD_KINEMATICS, MAKE_M, FACTOR_M, COM_VEL, COLLISION, MAKE_CONSTRAINT,
  TRANSMISSION, SENSOR_POS, ENERGY_POS, FWD_VELOCITY, SENSOR_VEL, ENERGY_VEL, FWD_ACTUATION,
  FWD_ACCELERATION, IMPLICIT_STEP, SENSOR_ACC, EULER, INTEGRATE, KINEMATICS,
@@ -101,7 +101,7 @@ def keep_up(desk: np.ndarray, settings: np.ndarray, options: np.ndarray) -> bool
         set_option(desk, CONE, shadow.ELLIPTIC)
     options[0] = mem.floats(desk[TIMESTEP], 1, 1)[0, 0]
     if integrator == shadow.IMPLICITFAST:
-        settings[usual.INERTIA] = IMPLICIT
+        settings[usual.INERTIA] = SPINNING if desk[SPINS] == 1 else IMPLICIT
     elif integrator in (shadow.EULER, shadow.RK4):
         set_option(desk, INTEGRATOR, shadow.EULER)
         settings[usual.INERTIA] = PLAIN if disabled & UNDAMPED else DAMPED
@@ -187,7 +187,9 @@ def forward(desk: np.ndarray, places: np.ndarray, settings: np.ndarray, options:
         mem.call(desk[k], m, d)
     if mem.warnings_of(places) != full:
         return False
-    if settings[usual.INERTIA] == IMPLICIT:
+    if settings[usual.INERTIA] == IMPLICIT and desk[DERIVATIVE] != 0:
+        mem.call_flag(desk[DERIVATIVE], m, d, 0)
+    elif settings[usual.INERTIA] in (IMPLICIT, SPINNING):
         nv = state.shape[1]
         force = mem.floats(mem.word(places[mem.CONSTRAINT]), 1, nv)[0]
         for j in range(nv):
@@ -240,7 +242,7 @@ def finish(desk: np.ndarray, places: np.ndarray, state: np.ndarray) -> None:
 
 
 def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
-    """Take the step that is described at an address; for `Guard`, whose model is of no concern."""
+    """Take the step that is described at an address; `guarded` has a model of nothing."""
     desk = mem.words(address, 1, DESK)[0]
     places = mem.words(desk[PLACES], 1, desk[PLACES + 1])[0]
     settings = mem.words(desk[SETTINGS], 1, desk[SETTINGS + 1])[0]

@@ -181,7 +181,7 @@ class Stepper:
             HoldfastError: the stepper is in the middle of a step, in another thread or because a
                 callback calls it.
         """
-        if not self._in_use.acquire(blocking=False):
+        if not self._in_use.acquire(False):
             raise HoldfastError("the stepper is in the middle of a step; make another one for each "
                                 "thread, and for callbacks")  # fmt: skip
         try:
@@ -194,13 +194,13 @@ class Stepper:
 
     def _advance_by(self, data: Any, nstep: int) -> None:
         """Take so many steps."""
-        model, before = self.shadow.model, self._before
         for _ in range(nstep):
             self._found, self._stepped = None, False
             status = self._whole(data)
             if status == DONE:
                 self._stepped = True
                 continue
+            model, before = self.shadow.model, self._before
             if status == NOT_TRIED:
                 mujoco.mj_getState(model, data, before, _STATE)
                 if not is_finite(before):
