@@ -91,8 +91,6 @@ def test_a_process_may_end_in_the_middle_of_a_step() -> None:
 import threading
 import mujoco
 import holdfast as hf
-from holdfast.mujoco import _library, scenes
-from holdfast.mujoco._shadow import Shadow
 model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
   <geom type="plane" size="5 5 1"/>{PILE}</worldbody></mujoco>''')
 begun = threading.Event()

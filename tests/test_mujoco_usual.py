@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import _at_once, _memory, scenes
+from holdfast.mujoco import _at_once, _memory, _whole, scenes
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._scene import PIVOTS
 
@@ -265,3 +265,14 @@ def test_what_rests_is_told_as_it_was_found() -> None:
             assert (solution.normal_impulse[rubs] > 0.0).all() and solution.sticking[rubs].all()
             assert solution.momentum_residual() < 1e-10
     assert moved > 20  # or nothing is tested
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("xml", [scenes.quadruped(), scenes.row_of_boxes(2), scenes.pile(3)])
+def test_scenes_are_stepped_in_one_call(xml: str) -> None:
+    """Speed would show it, too: nothing that a usual model has leads off that path unnoticed."""
+    model, data = load(xml)
+    stepper = hf.Stepper(model, warn=False)
+    stepper.step(data, 5)
+    statuses = [stepper._direct.whole(data) for _ in range(20)]
+    assert set(statuses) <= {_whole.DONE, _whole.LOOK}

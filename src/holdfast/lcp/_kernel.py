@@ -136,25 +136,27 @@ def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
 
 
 class CEntry:
-    """A kernel of an address that C can call, as ``void (*)(void*, void*, int, void*)``.
+    """A kernel of an address that C can call.
 
-    It is compiled when it is needed first. Only the last argument matters.
+    It is compiled when it is needed first.
 
     Args:
-        kernel: takes the four arguments as integers.
+        kernel: takes one argument, ``void*``, as an integer; or four, of which the last one
+            matters: ``void*, void*, int, void*``.
     """
 
-    def __init__(self, kernel: Callable[[int, int, int, int], None]) -> None:
+    def __init__(self, kernel: Callable[..., None]) -> None:
         self._kernel = kernel
+        self._count = kernel.__code__.co_argcount
 
     @cached_property
     def _compiled(self) -> Any:
         options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
         pointer = types.intp
+        given = (pointer, pointer, types.int32, pointer)[4 - self._count :]
         made: Any = CFunc(
-            self._kernel, ((pointer, pointer, types.int32, pointer), types.void), {}, options,
-            pipeline_class=_Compiler,
-        )  # fmt: skip
+            self._kernel, (given, types.void), {}, options, pipeline_class=_Compiler
+        )
         made.enable_caching()
         _stamped(made).compile()
         return made
@@ -167,7 +169,7 @@ class CEntry:
     def call(self, argument: int) -> None:
         """Call it from Python; the kernel as it is written if nothing is compiled."""
         function = self._compiled.ctypes if COMPILED else self._kernel
-        function(0, 0, 0, argument)
+        function(*(0,) * (self._count - 1), argument)
 
 
 class _CollectLater(Listener):

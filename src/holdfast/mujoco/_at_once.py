@@ -10,14 +10,7 @@ import numpy as np
 from holdfast.lcp._kernel import entry, inlined, kernel
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._forces import dot
-from holdfast.mujoco._inertia import (
-    DAMPED,
-    GIVEN,
-    IMPLICIT,
-    SPINNING,
-    add_damping,
-    subtract_derivative,
-)
+from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, SPINNING, add_damping
 from holdfast.mujoco._landing import may_land
 from holdfast.mujoco._listed import list_rows, listed_at
 from holdfast.mujoco._parts import (
@@ -51,15 +44,17 @@ GROW, NARROW, LANDS = 10, 11, 12
 NOT_HERE, AS_WANTED, AGAIN = range(3)
 
 # Settings, by their place in the array of them.
-# SPARSE: whether rows are listed by their entries; AUTO: whether MuJoCo would choose to; QUIET:
-# whether nobody wants to be told of friction that does not suffice.
-INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, SPARSE, AUTO, QUIET, SETTINGS = range(11)
+# IN_M, IN_D, PAIRS_IN_D: entries of MuJoCo's sparse matrices; SPARSE: whether rows are listed by
+# their entries; AUTO: whether MuJoCo would choose to; QUIET: whether nobody wants to be told of
+# friction that does not suffice.
+(INERTIA, NGEOM, POLY, LISTED, WANTED, STICK, NBODY, IN_M, IN_D, PAIRS_IN_D, SPARSE, AUTO, QUIET,
+ SETTINGS) = range(14)  # fmt: skip
 
 SIZE = 10  # place of the mean size of bodies among the options
 
 # Arrays of the model, by their place in the array of addresses.
-(M_ROWNNZ, M_COLIND, DAMPING, DAMPING_POLY, D_ROWNNZ, D_COLIND, GEOM_BODY, USER_MARGIN,
- TREE_OF_DOF, TREE_OF_BODY, MODEL) = range(11)  # fmt: skip
+(M_AT, D_AT, DAMPING, DAMPING_POLY, GEOM_BODY, USER_MARGIN, TREE_OF_DOF, TREE_OF_BODY,
+ MODEL) = range(9)  # fmt: skip
 
 # What is reported, by its place; the last two are the largest of all whole steps.
 (DEEPEST, LEFT, WORST_SLIP, LACKS, TIED, PUBLISHED, NUMBERS, FLAGS, COUNT, PARTS, SLIPPED, SUNK,
@@ -75,33 +70,26 @@ def fill_inertia(places: np.ndarray, model: np.ndarray, settings: np.ndarray, h:
         mem.floats(mem.word(places[mem.QVEL]), 1, m)[0],
         mem.floats(mem.word(places[mem.SMOOTH]), 1, m)[0],
     )
-    rownnz, A = mem.integers(model[M_ROWNNZ], 1, m)[0], sc.A[0]
-    entries = 0
-    for i in range(m):
-        sc.v[i], sc.f[i] = qvel[i], force[i]
-        entries += rownnz[i]
-        for j in range(m):
-            A[i, j] = 0.0
-    column = mem.integers(model[M_COLIND], 1, entries)[0]
-    M = mem.floats(mem.word(places[mem.M]), 1, entries)[0]
-    k = 0
-    for i in range(m):
-        for _ in range(rownnz[i]):
-            A[i, column[k]] = A[column[k], i] = M[k]
-            k += 1
+    A, flat = sc.A[0], sc.A.reshape(m * m)
+    for j in range(m):
+        sc.v[j], sc.f[j] = qvel[j], force[j]
+    for k in range(m * m):
+        flat[k] = 0.0
+    at = mem.words(model[M_AT], settings[IN_M], 2)
+    M = mem.floats(mem.word(places[mem.M]), 1, settings[IN_M])[0]
+    for k in range(M.shape[0]):
+        flat[at[k, 0]] = flat[at[k, 1]] = M[k]
+    if kind in (IMPLICIT, SPINNING):  # as `subtract_derivative` does it
+        at = mem.words(model[D_AT], settings[PAIRS_IN_D], 4)
+        D = mem.floats(mem.word(places[mem.DERIVATIVE]), 1, settings[IN_D])[0]
+        for k in range(at.shape[0]):
+            x = flat[at[k, 0]] - 0.5 * h * D[at[k, 2]] - 0.5 * h * D[at[k, 3]]
+            flat[at[k, 0]] = flat[at[k, 1]] = x
     if kind == DAMPED:
         poly = settings[POLY]
         damping = mem.floats(model[DAMPING], 1, m)[0]
         add_damping(damping, mem.floats(model[DAMPING_POLY], m, poly), qvel, A, h)
-    elif kind in (IMPLICIT, SPINNING):
-        rownnz = mem.integers(model[D_ROWNNZ], 1, m)[0]
-        entries = 0
-        for i in range(m):
-            entries += rownnz[i]
-        column = mem.integers(model[D_COLIND], 1, entries)[0]
-        derivative = mem.floats(mem.word(places[mem.DERIVATIVE]), 1, entries)[0]
-        subtract_derivative(derivative, rownnz, column, A, h)
-    if kind == SPINNING:
+    elif kind == SPINNING:
         for j in range(m):
             rate[j] = (v_free[j] - qvel[j]) / h
         for i in range(m):
@@ -239,7 +227,7 @@ def take_over(
     report[PARTS] = parts
     if later and parts == 1:
         take_contacts(li, sc.listed[0], wk.place, wk.place, sc)
-    return find_parts(sc, li, nr, parts, work, words, flags, memo, wk, out, table)
+    return find_parts(sc, li, nr, parts, work, words, flags, memo, wk, table)
 
 
 @kernel

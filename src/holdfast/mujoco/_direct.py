@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from holdfast.lcp._kernel import COMPILED
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _library as lib
 from holdfast.mujoco import _whole as whole
-from holdfast.mujoco._inertia import quick_kind
+from holdfast.mujoco._inertia import entries, quick_kind
 from holdfast.mujoco._landing import Landing
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import Memory
@@ -22,6 +23,7 @@ from holdfast.mujoco._publish import show
 from holdfast.mujoco._quick import OPEN, Quick, carve_plain
 from holdfast.mujoco._scene import Found, Scene, Sizes
 from holdfast.mujoco._shadow import AUTO, PYRAMIDAL, Shadow
+from holdfast.mujoco._support import check_data
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 
@@ -29,8 +31,9 @@ _STEPPED = (whole.DONE, whole.LOOK)
 _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
 
-def _nothing() -> None:
-    """No data yet."""
+def _nothing() -> object:
+    """No data yet, and none that anybody has."""
+    return _nothing
 
 
 def _listed_by_entries(own: Any) -> bool:
@@ -50,6 +53,9 @@ class Direct(Quick):
         laws: of pairs.
         landing: looks where motions lead.
         before, left: filled with the state before a whole step, and with the position after it.
+
+    Attributes:
+        data: returns the data that are stepped.
     """
 
     def __init__(
@@ -70,14 +76,17 @@ class Direct(Quick):
         settings[kernels.NGEOM], settings[kernels.POLY] = own.ngeom, own.dof_dampingpoly.shape[1]
         settings[kernels.STICK] = laws.only == "stick"
         settings[kernels.NBODY], settings[kernels.AUTO] = own.nbody, _listed_by_entries(own)
+        settings[kernels.IN_M], settings[kernels.IN_D] = len(own.M_colind), len(own.D_colind)
+        self._entries = entries(own)
+        settings[kernels.PAIRS_IN_D] = len(self._entries[1])
         arrays = (
-            user.M_rownnz, user.M_colind, user.dof_damping, user.dof_dampingpoly, user.D_rownnz,
-            user.D_colind, shadow.geom_body, user.geom_margin, user.dof_treeid, user.body_treeid,
+            *self._entries, user.dof_damping, user.dof_dampingpoly, shadow.geom_body,
+            user.geom_margin, user.dof_treeid, user.body_treeid,
         )  # fmt: skip
         self._sizes[0] = own.nv
         self._state = np.zeros((2, own.nv))
         self._now: tuple[Any, ...] = ()  # what settings and options say
-        self._data: Any = _nothing
+        self.data: Callable[[], object] = _nothing
         for field, array in (
             (whole.ARRAYS, np.array([array.ctypes.data for array in arrays])),  # keeps no model
             (whole.CONTACT, self._memory.contact), (whole.STATE, self._state),
@@ -127,15 +136,22 @@ class Direct(Quick):
         """
         if not self._in_one_call:
             return whole.NOT_TRIED
-        if self._data() is not data:
-            self._attach(data)
+        desk = self._view
+        desk[whole.BEGIN], desk[whole.GUARDED] = whole.FORWARD, 1
+        desk[whole.PYRAMIDS] = self._shadow.pyramids
+        self._choices[kernels.QUIET] = not warn
+        self._guarded()
+        status = desk[whole.STATUS]
+        return status if status == whole.DONE else self._look_after(data, status)
+
+    def _look_after(self, data: Any, status: int) -> int:
+        """Go on with a whole step that has not been done."""
         desk, shadow = self._view, self._shadow
-        desk[whole.PYRAMIDS] = shadow.pyramids
-        self._settings[kernels.QUIET] = not warn
-        status = self._run(whole.FORWARD, guarded=True)
+        own = shadow.model
+        if status == kernels.GROW:
+            status = self._run_on(guarded=True)
         if status in _STEPPED:
             return status
-        own = shadow.model
         if status == NOT_SETTLED:
             status = self._search_parts(guarded=True)
         if status == kernels.LANDS and not desk[whole.TRIAL] and not own.nmocap:
@@ -167,8 +183,6 @@ class Direct(Quick):
         kind = quick_kind(shadow, data, self._state[0])
         if kind is None:
             return whole.NOT_TRIED
-        if self._data() is not data:
-            self._attach(data)
         settings[kernels.INERTIA], settings[kernels.LISTED] = kind, shadow.pyramidal
         settings[kernels.WANTED] = shadow.cone == PYRAMIDAL
         settings[kernels.SPARSE] = mujoco.mj_isSparse(shadow.model)
@@ -176,11 +190,13 @@ class Direct(Quick):
         status = self._run(whole.ROWS)
         return self._search_parts() if status == NOT_SETTLED else status
 
-    def _attach(self, data: Any) -> None:
-        """Tell the kernels where these data are."""
-        self._desk[whole.DATA] = data._address
-        self._put(whole.PLACES, self._memory.places(data))
-        self._data = weakref.ref(data)
+    def attach(self, data: Any) -> None:
+        """Step these data from now on; tell the kernels where they are."""
+        check_data(self._shadow.model, data)
+        if self._memory.known:
+            self._desk[whole.DATA] = data._address
+            self._put(whole.PLACES, self._memory.places(data))
+        self.data = weakref.ref(data)
 
     def _search_parts(self, *, guarded: bool = False) -> int:
         """Search for the motion of the parts that are not usual; then go on."""

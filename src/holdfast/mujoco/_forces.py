@@ -13,7 +13,7 @@ from holdfast.lcp._views import part
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._components import component_of, compress, list_dofs, split
-from holdfast.mujoco._leaf_first import add, length_of, to_white
+from holdfast.mujoco._leaf_first import add, motion_to_white, to_white
 from holdfast.mujoco._release import BALANCED
 from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, Work
 
@@ -39,8 +39,9 @@ def whiten(sc: Scene, wk: Work, row: int, y_out: np.ndarray) -> float:
 
 @inlined
 def size_of(wk: Work, x: np.ndarray) -> float:
-    """Return the size of a motion in the metric of the inertia."""
-    return length_of(wk.L, wk.below, x)
+    """Return the size of a motion in the metric of the inertia; wk.x[7] is it, whitened."""
+    motion_to_white(wk.L, wk.below, x, wk.x[7])
+    return np.sqrt(dot(wk.x[7], wk.x[7]))
 
 
 @kernel
@@ -316,8 +317,11 @@ def balanced(sc: Scene, wk: Work, out: Found) -> bool:
     for j in range(m):
         rest[j] = dot(sc.A[0, j], wk.x[2]) - total[j]
     to_white(wk.L, wk.below, rest)
-    size = max(size_of(wk, out.motion), out.numbers[SCALE])
-    return np.isfinite(size) and np.sqrt(dot(rest, rest)) <= BALANCED * size
+    left, scale = np.sqrt(dot(rest, rest)), out.numbers[SCALE]
+    if left <= BALANCED * scale and np.isfinite(scale):
+        return True
+    size = max(size_of(wk, out.motion), scale)
+    return np.isfinite(size) and left <= BALANCED * size
 
 
 @inlined

@@ -38,12 +38,12 @@ def factor_rows(
     Returns:
         Whether the rows are independent.
     """
-    m, length2, columns = rows.shape[1], play.miss, columns_work[:, :count]
+    m, length2, columns = rows.shape[1], play.miss, columns_work
     for k in range(count):
         row = rows[play.at[k]]
         for j in range(m):
             columns[j, k] = row[j]
-    all_to_white(L, below, columns)
+    all_to_white(L, below, count, columns)
     for k in range(count):
         white = white_out[k]
         for j in range(m):

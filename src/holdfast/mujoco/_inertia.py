@@ -93,6 +93,23 @@ def add_damping(
         M_inout[i, i] += h * max(slope, 0.0)
 
 
+def entries(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where the entries of M (nC, 2) and of its derivative (pairs, 4) are in a dense matrix.
+
+    M holds entries at or left of the diagonal, each of which stands twice in the matrix; the
+    derivative holds those on the right, too: of each pair it is told where these two are, as well,
+    in the order of `subtract_derivative`.
+    """
+    m = model.nv
+    i, j = np.repeat(np.arange(m), model.M_rownnz), model.M_colind.astype(np.int64)
+    in_M = np.stack([i * m + j, j * m + i], axis=1)
+    i, j = np.repeat(np.arange(m), model.D_rownnz), model.D_colind.astype(np.int64)
+    where = np.zeros((m, m), dtype=np.int64)
+    where[i, j] = np.arange(len(i))
+    i, j = i[j <= i], j[j <= i]
+    return in_M, np.stack([i * m + j, j * m + i, where[j, i], where[i, j]], axis=1)
+
+
 @entry
 def subtract_derivative(
     derivative: np.ndarray, rownnz: np.ndarray, colind: np.ndarray, A_inout: np.ndarray, h: float
@@ -101,10 +118,9 @@ def subtract_derivative(
     k = 0
     for i in range(rownnz.shape[0]):
         for _ in range(rownnz[i]):
-            if derivative[k] != 0.0:  # few are
-                j = colind[k]
-                A_inout[i, j] -= 0.5 * h * derivative[k]
-                A_inout[j, i] -= 0.5 * h * derivative[k]
+            j = colind[k]
+            A_inout[i, j] -= 0.5 * h * derivative[k]
+            A_inout[j, i] -= 0.5 * h * derivative[k]
             k += 1
 
 

@@ -46,20 +46,21 @@ def factor(A: np.ndarray, L_out: np.ndarray, below_out: np.ndarray) -> bool:
         for j in range(i + 1):
             L_out[i, j] = A[i, j]
     for k in range(m - 1, -1, -1):
-        below, count = below_out[k], 0
-        for i in range(k):  # without a branch that could be foreseen wrongly
-            below[1 + count] = i
-            count += int(L_out[k, i] != 0.0)
-        below[0], below[1] = count, below[1] if count > 0 else k
-        first = below[1]
-        row, pivot = L_out[k, first:k], L_out[k, k]
+        first, pivot = 0, L_out[k, k]
+        while L_out[k, first] == 0.0 and first < k:
+            first += 1
         if not pivot > rounding * A[k, k]:
             return False
-        inverse = 1.0 / pivot
-        for e in range(1, count + 1):
-            i = below[e]
-            t = L_out[k, i] * inverse
-            add(-t, row, L_out[i, first:k])  # beyond the diagonal, too, where nobody reads
+        row, below, inverse, count = L_out[k, first:k], below_out[k], 1.0 / pivot, 0
+        below[1] = first
+        for i in range(first, k):
+            t = L_out[k, i]
+            if t != 0.0:
+                count += 1
+                below[count] = i
+                # beyond the diagonal, too, where nobody reads: rows of one length are faster
+                add(-t * inverse, row, L_out[i, first:k])
+        below[0] = count
         scale = np.sqrt(inverse)  # now, because nobody waits for it
         for j in range(row.shape[0]):
             row[j] *= scale
@@ -79,15 +80,15 @@ def to_white(L: np.ndarray, below: np.ndarray, a_inout: np.ndarray) -> None:
 
 
 @fast_kernel
-def all_to_white(L: np.ndarray, below: np.ndarray, W_inout: np.ndarray) -> None:
-    """Do so with all columns."""
+def all_to_white(L: np.ndarray, below: np.ndarray, count: int, W_inout: np.ndarray) -> None:
+    """Do so with the first columns of W."""
     for k in range(L.shape[0] - 1, -1, -1):
-        row, w = L[k], W_inout[k]
-        for c in range(w.shape[0]):
+        row, w = L[k], W_inout[k, :count]
+        for c in range(count):
             w[c] *= row[k]
         for e in range(1, below[k, 0] + 1):
             i = below[k, e]
-            add(-row[i], w, W_inout[i])
+            add(-row[i], w, W_inout[i, :count])
 
 
 @fast_kernel
@@ -102,11 +103,8 @@ def from_white(L: np.ndarray, below: np.ndarray, a_inout: np.ndarray) -> None:
 
 
 @fast_kernel
-def length_of(L: np.ndarray, below: np.ndarray, x: np.ndarray) -> float:
-    """Return the length ``|L x|`` of a motion in the metric of the inertia."""
-    length2 = 0.0
+def motion_to_white(L: np.ndarray, below: np.ndarray, x: np.ndarray, y_out: np.ndarray) -> None:
+    """Fill y_out with the whitened motion ``L x``; its length is that of x in the metric of A."""
     for k in range(L.shape[0]):
         first = below[k, 1]
-        t = x[k] / L[k, k] + dot(L[k, first:k], x[first:k])
-        length2 += t * t
-    return np.sqrt(length2)
+        y_out[k] = x[k] / L[k, k] + dot(L[k, first:k], x[first:k])

@@ -98,6 +98,12 @@ if not COMPILED:
         pointer = ctypes.c_void_p
         ctypes.CFUNCTYPE(None, pointer, pointer, ctypes.c_int)(int(function))(model, data, flag)
 
+    def call_batch(function: int, batch: int, callee: int, argument: int) -> None:
+        """Call `mjb_apply`, at an address, for the only simulation of a batch."""
+        pointer, whole = ctypes.c_void_p, ctypes.c_int
+        kinds = (pointer, pointer, whole, pointer, pointer, whole)
+        ctypes.CFUNCTYPE(whole, *kinds)(int(function))(batch, None, 1, callee, argument, 0)
+
     def copy(target: int, source: int, size: int) -> None:
         """Copy so many bytes from one address to another."""
         ctypes.memmove(int(target), int(source), int(size))
@@ -187,6 +193,21 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
         """The same with an integer."""
         return _calls(types.int64, types.int64, types.int32)
 
+    def _call_batch(typingctx: Any, function: Any, batch: Any, callee: Any, argument: Any) -> Any:
+        """Call `mjb_apply`, at an address, for the only simulation of a batch."""
+        kinds = (types.int64, types.int64, types.int32, types.int64, types.int64, types.int32)
+        _, made = _calls(*kinds)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            none, one, zero = (
+                context.get_constant(kind, value)
+                for kind, value in ((types.int64, 0), (types.int32, 1), (types.int32, 0))
+            )
+            given = args[0], args[1], none, one, args[2], args[3], zero
+            return made(context, builder, signature, given)
+
+        return types.void(*[types.int64] * 4), codegen
+
     def _call_integrate(typingctx: Any, function: Any, model: Any, qpos: Any, qvel: Any,
                         h: Any) -> Any:  # fmt: skip
         """The same with the addresses of a position and a velocity, and a time."""
@@ -200,6 +221,7 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
     call: Any = intrinsic(_call)
     call_state: Any = intrinsic(_call_state)
     call_flag: Any = intrinsic(_call_flag)
+    call_batch: Any = intrinsic(_call_batch)
     call_integrate: Any = intrinsic(_call_integrate)
     copy: Any = intrinsic(_copy)
 

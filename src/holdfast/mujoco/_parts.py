@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast.lcp._kernel import entry, inlined, kernel
 from holdfast.mujoco._correct import violations
 from holdfast.mujoco._listed import Listed, take_contact, take_row
 from holdfast.mujoco._recall import note, recall, renew
@@ -247,9 +247,17 @@ def put_together(sz: Sizes, first_limit: int, part: Found, wk: Work, out: Found)
 
 
 @kernel
+def find_at(work: np.ndarray, words: np.ndarray, flags: np.ndarray, sz: Sizes,
+            nr: Numbers) -> int:  # fmt: skip
+    """Find the motion of the scene of these sizes in these arrays, if it is a usual one."""
+    sc, wk, out = carve(work, words, flags, sz)
+    return find_usual(sc, nr, wk, out)
+
+
+@inlined
 def find_parts(
     sc: Scene, li: Listed, nr: Numbers, parts: int, work: np.ndarray, words: np.ndarray,
-    flags: np.ndarray, memo: np.ndarray, wk: Work, out: Found, table_inout: np.ndarray,
+    flags: np.ndarray, memo: np.ndarray, wk: Work, table_inout: np.ndarray,
 ) -> int:  # fmt: skip
     """Find the motion of each part, if it is a usual one; a single one has no scene of its own.
 
@@ -263,7 +271,7 @@ def find_parts(
         chain(wk.of_row, table_inout[:, ROW])
         chain(wk.of_contact, table_inout[:, CONTACT])
     for k in range(parts):
-        scene, own, found, sz = sc, wk, out, whole(sc)
+        sz = whole(sc)
         if parts > 1:
             sz = sizes_of(sc, k, table_inout, wk)
             scene, own, found = carve(work[at:], words[at:], flags[flags_at:], sz)
@@ -283,8 +291,8 @@ def find_parts(
         for e in range(6):
             table_inout[k, SIZES + e] = sz[e]
         numbers, booleans = room(sz)
+        table_inout[k, STATUS] = find_at(work[at:], words[at:], flags[flags_at:], sz, nr)
         at, flags_at = at + numbers, flags_at + booleans
-        table_inout[k, STATUS] = find_usual(scene, nr, own, found)
         if table_inout[k, STATUS] != FOUND and status in (FOUND, NOT_SETTLED):
             status = table_inout[k, STATUS]
     for k in range(parts, table_inout.shape[0]):

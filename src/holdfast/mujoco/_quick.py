@@ -57,6 +57,7 @@ class Quick:
         tolerances = (*tolerances.kernel_arguments, rank_tol)
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
+        self._choices = self._settings.data  # the same, written faster
         self._settings[kernels.INERTIA] = GIVEN
         self._sizes = np.zeros(6, dtype=np.int64)
         self._table = np.zeros((trees, COLUMNS), dtype=np.int64)
@@ -97,13 +98,14 @@ class Quick:
         desk = self._view
         desk[whole.BEGIN], desk[whole.GUARDED] = begin, guarded
         call = self._guarded if guarded else self._plain
-        while True:
-            call()
-            status = desk[whole.STATUS]
-            if status != kernels.GROW:
-                return status
-            self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
-            desk[whole.BEGIN] = whole.ROWS
+        call()
+        status = desk[whole.STATUS]
+        return self._run_on(guarded=guarded) if status == kernels.GROW else status
+
+    def _run_on(self, *, guarded: bool) -> int:
+        """Go on from the rows, with work arrays that are large enough."""
+        self._grow(self.report[kernels.NUMBERS], self.report[kernels.FLAGS])
+        return self._run(whole.ROWS, guarded=guarded)
 
     def __call__(self, rows: Rows, sticks: np.ndarray) -> Answer | None:
         """The answer, or None where it is in doubt.

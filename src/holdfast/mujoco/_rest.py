@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast.lcp._kernel import inlined
 from holdfast.mujoco._forces import add, dot, judge
 from holdfast.mujoco._scene import CONSISTENT, PIVOTS, ROUNDS, SOLVES, Found, Numbers, Scene
 from holdfast.mujoco._systems import length
@@ -22,7 +22,7 @@ REST = 1e-9  # speed, relative to what a step without contact would make of it
 HELD = 1e-12  # momentum that forces may leave, relatively
 
 
-@kernel
+@inlined
 def may_act(sc: Scene, nr: Numbers, out: Found) -> bool:
     """Return whether all forces of the last step may act on what does not move."""
     ne, nf = sc.target.shape[0], sc.loss.shape[0]
@@ -44,7 +44,7 @@ def may_act(sc: Scene, nr: Numbers, out: Found) -> bool:
     return True
 
 
-@kernel
+@inlined
 def rests(sc: Scene, nr: Numbers, rest_work: np.ndarray, out: Found) -> bool:
     """Return whether bodies at rest stay there by the forces of the last step; fill out."""
     if out.numbers[CONSISTENT] == 0.0:

@@ -100,7 +100,7 @@ class Shadow:
                          own.body_margin, own.pair_margin, own.pair_gap)  # fmt: skip
         self.memory, self.sensors = Memory(), own.nsensor > 0
         self.limit_sensors = limit_sensors(own)
-        written = (own.opt.gravity, *self._margins)
+        written = (own.opt.gravity, *self._margins, model.geom_contype, model.geom_conaffinity)
         self.addresses = np.array([array.ctypes.data for array in written])
         self.counts = np.array([own.nbody, own.ngeom, own.npair])
         self._limit_margins = [a for a in (own.jnt_margin, own.tendon_margin) if a.size]
@@ -188,7 +188,8 @@ class Shadow:
         else:
             self._opt.o_margin = set_margins(
                 data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
-                self.root, self.moving, self.radius, *self._margins, self.h,
+                self.root, self.moving, self.radius, own.geom_contype, own.geom_conaffinity,
+                *self._margins, self.h,
             )  # fmt: skip
         for margin in self._limit_margins:
             margin[:] = LIMIT_REACH
@@ -197,7 +198,8 @@ class Shadow:
         """Set margins that reach hardly beyond the surfaces, wherever bodies are in `data`."""
         self._opt.o_margin = set_margins(
             data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
-            self.root, self.moving, self.radius, *self._margins, 0.0,
+            self.root, self.moving, self.radius, self.model.geom_contype,
+            self.model.geom_conaffinity, *self._margins, 0.0,
         )  # fmt: skip
 
 
@@ -211,6 +213,8 @@ def set_margins(
     root: np.ndarray,
     moving: np.ndarray,
     radius: np.ndarray,
+    contype: np.ndarray,
+    conaffinity: np.ndarray,
     pair_geom1: np.ndarray,
     pair_geom2: np.ndarray,
     geom_margin_out: np.ndarray,
@@ -225,6 +229,7 @@ def set_margins(
     Args:
         moving: geoms that can move at all.
         radius: of a ball about each geom; 0 for one without end.
+        contype, conaffinity: geoms without either touch nothing, unless pairs are listed.
     """
     geom_margin_out[:] = 0.0
     geom_gap_out[:] = 0.0
@@ -234,6 +239,8 @@ def set_margins(
     fall *= GRAVITY_RESERVE * h * h
     largest = 0.0
     for g in moving:
+        if pair_geom1.shape[0] == 0 and contype[g] == 0 and conaffinity[g] == 0:
+            continue
         b = geom_body[g]
         x = geom_xpos[g, 0] - subtree_com[root[g], 0]
         y = geom_xpos[g, 1] - subtree_com[root[g], 1]
@@ -267,7 +274,8 @@ def set_margins_at(
 
     Args:
         places: see `Memory`.
-        model: addresses of gravity and of what `set_margins` takes from pair_geom1 on.
+        model: addresses of gravity, of what `set_margins` takes from pair_geom1 on, and of
+            contype and conaffinity.
         counts: of bodies, geoms and pairs.
     """
     bodies, geoms, pairs = counts[0], counts[1], counts[2]
@@ -276,6 +284,7 @@ def set_margins_at(
         mem.floats(mem.word(places[mem.GEOM_XPOS]), geoms, 3),
         mem.floats(mem.word(places[mem.SUBTREE_COM]), bodies, 3),
         mem.floats(model[0], 1, 3)[0], geom_body, root, moving, radius,
+        mem.integers(model[8], 1, geoms)[0], mem.integers(model[9], 1, geoms)[0],
         mem.integers(model[1], 1, pairs)[0], mem.integers(model[2], 1, pairs)[0],
         mem.floats(model[3], 1, geoms)[0], mem.floats(model[4], 1, geoms)[0],
         mem.floats(model[5], 1, bodies)[0], mem.floats(model[6], 1, pairs)[0],

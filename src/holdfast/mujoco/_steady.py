@@ -29,7 +29,7 @@ from holdfast.models._sharing import PRESSED
 from holdfast.mujoco._forces import add, balanced, closing, dot, judge
 from holdfast.mujoco._independent import DEPENDENT, PULLS, UNIQUE, solve_independent
 from holdfast.mujoco._scene import CONSISTENT, SCALE, STAGES, Found, Numbers, Scene, Work
-from holdfast.mujoco._systems import length, measure_rows, solve, take
+from holdfast.mujoco._systems import find_ends, length, measure_rows, solve, take
 
 SOFT = 1e-9  # e where there is no d, or d where there is no e, relative to the rows
 SOFT_D, SOFT_E = 1e-8, 1e-5  # where there are both: the matrix has both scales
@@ -199,7 +199,7 @@ def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> b
         out.impulse[r] = 0.0
         out.loaded[r] = False
     measure_rows(sc.rows, sc.A[0], wk.x[6], wk.play)
-    size, status = 0.0, DEPENDENT
+    size, status, found = 0.0, DEPENDENT, False
     for held_now in range(0 if free else 1, 2):
         held = wk.masks[2] if held_now == 0 else out.held
         stage = FREE_VELOCITY if held_now == 0 else VELOCITY
@@ -212,6 +212,9 @@ def stay(sc: Scene, nr: Numbers, ne: int, free: bool, wk: Work, out: Found) -> b
             return False
         if status == UNIQUE:
             continue
+        if not found:
+            find_ends(sc.rows, wk.play)
+            found = True
         if not find_velocity(sc, ne, stage, k, wk, out):
             return False
         size = find_effect(sc, ne, wk, out)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import InputError, UnsupportedError
-from holdfast.lcp._kernel import entry
+from holdfast.lcp._kernel import entry, fast_kernel
 from holdfast.mujoco._mj import mujoco
 
 _FLEX_EQUALITIES = {
@@ -48,13 +48,19 @@ def check_data(model: Any, data: Any) -> None:
         raise InputError("data", "belong to another model; make them with MjData(model)")
 
 
+@fast_kernel
+def _rest(numbers: np.ndarray) -> float:
+    """Return 0 if all numbers are finite, else NaN."""
+    rest = 0.0
+    for x in numbers:
+        rest += x - x
+    return rest
+
+
 @entry
 def is_finite(numbers: np.ndarray) -> bool:
     """Whether all numbers are finite."""
-    rest = 0.0
-    for x in numbers:
-        rest += x - x  # NaN for what is not finite
-    return rest == 0.0
+    return _rest(numbers) == 0.0
 
 
 def check_finite(data: Any) -> None:

@@ -38,16 +38,24 @@ MAX_STEPS = 12
 
 @fast_kernel
 def measure_rows(rows: np.ndarray, A: np.ndarray, inverse_out: np.ndarray, play: Play) -> None:
-    """Fill in where each row begins and ends, and its squared length by the diagonal of A."""
+    """Fill in the squared length of each row, by the diagonal of A."""
     m = A.shape[0]
     for j in range(m):
         inverse_out[j] = 1.0 / A[j, j]
     for r in range(rows.shape[0]):
-        lo, hi = m, 0
         length2 = 0.0
         for j in range(m):
             x = rows[r, j]
             length2 += x * x * inverse_out[j]
+        play.length2[r] = length2
+
+
+@fast_kernel
+def find_ends(rows: np.ndarray, play: Play) -> None:
+    """Fill in where each row begins and ends."""
+    m = rows.shape[1]
+    for r in range(rows.shape[0]):
+        lo, hi = m, 0
         for j in range(m):
             if rows[r, j] != 0.0:
                 lo = j
@@ -56,7 +64,7 @@ def measure_rows(rows: np.ndarray, A: np.ndarray, inverse_out: np.ndarray, play:
             if rows[r, j] != 0.0:
                 hi = j + 1
                 break
-        play.lo[r], play.hi[r], play.length2[r] = lo, hi, length2
+        play.lo[r], play.hi[r] = lo, hi
 
 
 @kernel

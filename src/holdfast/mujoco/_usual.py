@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.lcp._kernel import inlined
 from holdfast.models._grip import SLIDING
-from holdfast.mujoco._forces import closing, dot, size_of, whiten
+from holdfast.mujoco._forces import add, closing, dot, size_of, whiten
 from holdfast.mujoco._leaf_first import factor, from_white, to_white
 from holdfast.mujoco._rest import rests
 from holdfast.mujoco._scene import FREE, RANK_TOL, REPORTED, SCALE, Found, Numbers, Scene, Work
@@ -47,10 +47,12 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
     for j in range(m):
         out.v_free[j] = sc.f[j]
     to_white(wk.L, wk.below, out.v_free)
+    before = size_of(wk, sc.v)
+    add(nr.h, out.v_free, wk.x[7])  # where the whitened motion stands
+    out.numbers[SCALE] = max(before, np.sqrt(dot(wk.x[7], wk.x[7])))
     from_white(wk.L, wk.below, out.v_free)
     for j in range(m):
         out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
-    out.numbers[SCALE] = max(size_of(wk, sc.v), size_of(wk, out.v_free))
     for i in range(sc.gap.shape[0]):
         out.contacts[i] = out.closed[i] = False
         for k in range(2, 6):

@@ -157,7 +157,7 @@ class HoldfastRow(_Row):
         forward(shadow, data)
         self.rows = None if direct.applies else gather(shadow, data)
         if direct.applies:
-            direct._attach(data)
+            direct.attach(data)
         return super()._seconds_of_solve()
 
     def solve(self) -> None:

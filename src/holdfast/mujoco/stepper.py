@@ -11,7 +11,6 @@ A step is build, solve, apply:
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Mapping
 from itertools import compress
 from typing import Any
@@ -34,7 +33,7 @@ from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish, show_sensors
 from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import check_data, check_finite, is_finite
+from holdfast.mujoco._support import check_finite, is_finite
 from holdfast.mujoco._usual import FOUND
 from holdfast.mujoco._watch import FrictionWatch
 from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
@@ -118,7 +117,6 @@ class Stepper:
         self._watch = FrictionWatch()
         self._warm: tuple[bytes, np.ndarray] | None = None
         self._in_use = threading.Lock()
-        self._data: Any = _nothing  # the last data
 
     @property
     def model(self) -> Any:
@@ -185,31 +183,29 @@ class Stepper:
             raise HoldfastError("the stepper is in the middle of a step; make another one for each "
                                 "thread, and for callbacks")  # fmt: skip
         try:
-            if data is None or self._data() is not data:
-                check_data(self.shadow.model, data)
-                self._data = weakref.ref(data)
-            self._advance_by(data, nstep)
+            if self._direct.data() is not data:
+                self._direct.attach(data)
+            for _ in range(nstep):
+                self._found = None
+                status = self._whole(data)
+                self._stepped = status == DONE
+                if status != DONE:
+                    self._go_on(data, status)
         finally:
             self._in_use.release()
 
-    def _advance_by(self, data: Any, nstep: int) -> None:
-        """Take so many steps."""
-        for _ in range(nstep):
-            self._found, self._stepped = None, False
-            status = self._whole(data)
-            if status == DONE:
-                self._stepped = True
-                continue
-            model, before = self.shadow.model, self._before
-            if status == NOT_TRIED:
-                mujoco.mj_getState(model, data, before, _STATE)
-                if not is_finite(before):
-                    check_finite(data)
-            try:
-                self._step(data, status)
-            except BaseException:  # Ctrl-C, too
-                mujoco.mj_setState(model, data, before, _STATE)
-                raise
+    def _go_on(self, data: Any, status: int) -> None:
+        """Take a step that was not done in one call; if that fails, restore the state."""
+        model, before = self.shadow.model, self._before
+        if status == NOT_TRIED:
+            mujoco.mj_getState(model, data, before, _STATE)
+            if not is_finite(before):
+                check_finite(data)
+        try:
+            self._step(data, status)
+        except BaseException:  # Ctrl-C, too
+            mujoco.mj_setState(model, data, before, _STATE)
+            raise
 
     def _whole(self, data: Any) -> int:
         """Take a step in one call, if it is a usual one."""
@@ -375,10 +371,6 @@ class Stepper:
             return Contacts.none()
         laws = compress(self._laws_of(self._answer.rows), self._answer.contacts.tolist())
         return Contacts.of(self.model, self._answer, list(laws))
-
-
-def _nothing() -> None:
-    """No data yet."""
 
 
 def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:
