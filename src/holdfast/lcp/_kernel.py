@@ -154,9 +154,7 @@ class CEntry:
         options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
         pointer = types.intp
         given = (pointer, pointer, types.int32, pointer)[4 - self._count :]
-        made: Any = CFunc(
-            self._kernel, (given, types.void), {}, options, pipeline_class=_Compiler
-        )
+        made: Any = CFunc(self._kernel, (given, types.void), {}, options, pipeline_class=_Compiler)
         made.enable_caching()
         _stamped(made).compile()
         return made

@@ -12,8 +12,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
-from holdfast.mujoco._scene import Found, Scene, Work
+from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast.mujoco._scene import Found, Play, Scene, Work
+
+
+@fast_kernel
+def find_ends(rows: np.ndarray, play: Play) -> None:
+    """Fill in where each row begins and ends."""
+    m = rows.shape[1]
+    for r in range(rows.shape[0]):
+        lo, hi = m, 0
+        for j in range(m):
+            if rows[r, j] != 0.0:
+                lo = j
+                break
+        for j in range(m - 1, lo - 1, -1):
+            if rows[r, j] != 0.0:
+                hi = j + 1
+                break
+        play.lo[r], play.hi[r] = lo, hi
 
 
 @kernel
@@ -45,6 +62,7 @@ def split(sc: Scene, ne: int, wk: Work, out: Found) -> int:
     dry friction, limits and contacts.
     """
     label, m, nf, lo, hi = wk.component, sc.v.shape[0], sc.loss.shape[0], wk.play.lo, wk.play.hi
+    find_ends(sc.rows, wk.play)
     for j in range(m):
         label[j] = j
     for i in range(m):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast.lcp._kernel import inlined, kernel
 from holdfast.mujoco._scene import CONSISTENT, RANK_TOL, Found, Scene, Work
 
 # Columns of the table of contacts: two geoms, the order among their contacts, the rank tolerance of
@@ -23,7 +23,7 @@ FEW = 6  # trees up to which parts hardly come and go, and it costs more than it
 WINDOW = 64  # lines that are looked at for a contact
 
 
-@kernel
+@inlined
 def renew(same: bool, wk: Work, out: Found) -> None:
     """Make what was found in the last step, with rows of the same sizes or not, hints for this."""
     for r in range(out.loaded.shape[0]):

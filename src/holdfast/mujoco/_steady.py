@@ -26,10 +26,11 @@ import numpy as np
 
 from holdfast.lcp._kernel import inlined
 from holdfast.models._sharing import PRESSED
+from holdfast.mujoco._components import find_ends
 from holdfast.mujoco._forces import add, balanced, closing, dot, judge
 from holdfast.mujoco._independent import DEPENDENT, PULLS, UNIQUE, solve_independent
 from holdfast.mujoco._scene import CONSISTENT, SCALE, STAGES, Found, Numbers, Scene, Work
-from holdfast.mujoco._systems import find_ends, length, measure_rows, solve, take
+from holdfast.mujoco._systems import length, measure_rows, solve, take
 
 SOFT = 1e-9  # e where there is no d, or d where there is no e, relative to the rows
 SOFT_D, SOFT_E = 1e-8, 1e-5  # where there are both: the matrix has both scales

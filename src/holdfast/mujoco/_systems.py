@@ -50,23 +50,6 @@ def measure_rows(rows: np.ndarray, A: np.ndarray, inverse_out: np.ndarray, play:
         play.length2[r] = length2
 
 
-@fast_kernel
-def find_ends(rows: np.ndarray, play: Play) -> None:
-    """Fill in where each row begins and ends."""
-    m = rows.shape[1]
-    for r in range(rows.shape[0]):
-        lo, hi = m, 0
-        for j in range(m):
-            if rows[r, j] != 0.0:
-                lo = j
-                break
-        for j in range(m - 1, lo - 1, -1):
-            if rows[r, j] != 0.0:
-                hi = j + 1
-                break
-        play.lo[r], play.hi[r] = lo, hi
-
-
 @kernel
 def take(play: Play, k: int, row: int, c: float, weight: float) -> int:
     """Make a row of the list row k of the system; return k + 1."""
