@@ -86,6 +86,7 @@ def test_a_stepper_within_its_own_step_is_refused() -> None:
     assert data.time > 0.0 and other.time == 0.0
 
 
+@pytest.mark.jit  # else the thread is mostly in MuJoCo's own binding, which crashes then
 def test_a_process_may_end_in_the_middle_of_a_step() -> None:
     code = f"""
 import threading

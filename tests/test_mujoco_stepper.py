@@ -198,7 +198,7 @@ def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for contact, stages in ((hf.NoSlip(), usual), (hf.Viscous(1.0), viscous)):
         model, data = load(FLOOR + BOX)
         stepper = hf.Stepper(model, contact)
-        stepper._direct._in_one_call = False  # stage by stage
+        stepper._direct.in_one_call = False  # stage by stage
         stepper.step(data, 3)
         before = state(model, data)
         for error in (RuntimeError("broken"), KeyboardInterrupt()):
@@ -601,7 +601,7 @@ def test_sensors_show_the_state_of_the_step_and_no_earlier_one(energy: str, whol
       </sensor></mujoco>""")
     data, stepper = mujoco.MjData(model), hf.Stepper(model)
     if not whole:
-        stepper._direct._in_one_call = False
+        stepper._direct.in_one_call = False
     data.qvel[:] = np.arange(model.nv)
     for _ in range(5):
         fresh = mujoco.MjData(model)

@@ -129,7 +129,7 @@ def test_one_call_does_what_the_stages_do(name: str) -> None:
         model, data = load(CALLED[name])
         stepper = hf.Stepper(model, warn=False)
         if staged:
-            stepper._direct._in_one_call = False
+            stepper._direct.in_one_call = False
         data.ctrl[:] += 0.1
         stepper.step(data, 300)
         size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION)

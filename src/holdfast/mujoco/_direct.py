@@ -27,6 +27,7 @@ from holdfast.mujoco._support import check_data
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 
+_STATUS, _DONE = whole.STATUS, whole.DONE
 _STEPPED = (whole.DONE, whole.LOOK)
 _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 
@@ -56,6 +57,7 @@ class Direct(Quick):
 
     Attributes:
         data: returns the data that are stepped.
+        in_one_call: whether a usual step is one.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class Direct(Quick):
         joints = np.flatnonzero(single), own.jnt_qposadr[single], own.jnt_dofadr[single]
         self._joints = np.stack(joints, axis=1).astype(np.int64)  # that have one coordinate
         may = self.applies and COMPILED and not shadow.limit_sensors
-        self._in_one_call = may and self._prepare_whole()
+        self.in_one_call = may and self._prepare_whole()
 
     def _prepare_whole(self) -> bool:
         """Tell the kernels where the model and MuJoCo's functions are; whether that is known."""
@@ -107,6 +109,7 @@ class Direct(Quick):
         if lib.library() is None or options is None:
             return False
         desk[whole.MODEL], desk[whole.SENSORS] = own._address, shadow.sensors
+        desk[whole.PYRAMIDS] = shadow.pyramids
         desk[whole.SPINS], desk[whole.DERIVATIVE] = shadow.spins, lib.derivative_function()
         desk[whole.GET_STATE : whole.DESK] = [
             *map(lib.address, whole.FUNCTIONS),
@@ -127,22 +130,22 @@ class Direct(Quick):
         self._guarded = lib.guarded(whole.step_at, desk.ctypes.data)
         return True
 
-    def whole(self, data: Any, *, warn: bool = True) -> int:
+    def whole(self, data: Any) -> int:
         """Take a whole step in one call, if it is a usual one.
 
         Returns:
             DONE; or LOOK if contacts lack friction and somebody wants to be warned, or if they have
             sunk in; or NOT_TRIED; or what `step` does after the stages before contact.
         """
-        if not self._in_one_call:
+        if not self.in_one_call:
             return whole.NOT_TRIED
-        desk = self._view
-        desk[whole.BEGIN], desk[whole.GUARDED] = whole.FORWARD, 1
-        desk[whole.PYRAMIDS] = self._shadow.pyramids
-        self._choices[kernels.QUIET] = not warn
         self._guarded()
-        status = desk[whole.STATUS]
-        return status if status == whole.DONE else self._look_after(data, status)
+        status = self._view[_STATUS]
+        return status if status == _DONE else self._look_after(data, status)
+
+    def warn(self, wanted: bool) -> None:
+        """Whether somebody wants to be told of friction that does not suffice."""
+        self._settings[kernels.QUIET] = not wanted
 
     def _look_after(self, data: Any, status: int) -> int:
         """Go on with a whole step that has not been done."""
@@ -150,6 +153,8 @@ class Direct(Quick):
         own = shadow.model
         if status == kernels.GROW:
             status = self._run_on(guarded=True)
+        if status == kernels.NARROW:
+            desk[whole.PYRAMIDS] = 0  # from now on
         if status in _STEPPED:
             return status
         if status == NOT_SETTLED:

@@ -57,13 +57,13 @@ class Quick:
         tolerances = (*tolerances.kernel_arguments, rank_tol)
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
         self._settings = np.zeros(kernels.SETTINGS, dtype=np.int64)
-        self._choices = self._settings.data  # the same, written faster
         self._settings[kernels.INERTIA] = GIVEN
         self._sizes = np.zeros(6, dtype=np.int64)
         self._table = np.zeros((trees, COLUMNS), dtype=np.int64)
         self.report = np.zeros(kernels.REPORT)
         self._desk, self._on_desk = np.zeros(whole.DESK, dtype=np.int64), {}
         self._view = self._desk.data  # whose entries Python reads and writes faster
+        self._view[whole.GUARDED] = 1
         self._guarded: Callable[[], object] = _no_guard
         self._plain = partial(whole.step_at.call, self._desk.ctypes.data)
         for field, array in (
@@ -98,7 +98,10 @@ class Quick:
         desk = self._view
         desk[whole.BEGIN], desk[whole.GUARDED] = begin, guarded
         call = self._guarded if guarded else self._plain
-        call()
+        try:
+            call()
+        finally:  # as a whole step begins
+            desk[whole.BEGIN], desk[whole.GUARDED] = whole.FORWARD, 1
         status = desk[whole.STATUS]
         return self._run_on(guarded=guarded) if status == kernels.GROW else status
 

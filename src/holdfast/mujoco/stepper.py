@@ -96,7 +96,7 @@ class Stepper:
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         self.shadow = Shadow(model)
         self._before = np.empty(mujoco.mj_stateSize(model, _STATE))
-        self.correct, self.warn = correct, warn
+        self.correct = correct
         self._found: Answer | None = None  # in the last step, if somebody has asked
         self._stepped = False
         self._deepest = 0.0
@@ -112,11 +112,22 @@ class Stepper:
         self._direct = Direct(
             self.contact, self.shadow, self._laws, self._landing, self._before, self._given.left
         )
+        self.warn = warn
         self._quick, self._islands = Quick(self.contact), Islands(model, self.contact)
         self._solved: dict[bytes, Answer] = {}  # in this step, by island
         self._watch = FrictionWatch()
         self._warm: tuple[bytes, np.ndarray] | None = None
         self._in_use = threading.Lock()
+
+    @property
+    def warn(self) -> bool:
+        """Whether to warn, once per pair of bodies, of friction that does not suffice."""
+        return self._warn
+
+    @warn.setter
+    def warn(self, wanted: bool) -> None:
+        self._warn = wanted
+        self._direct.warn(wanted)
 
     @property
     def model(self) -> Any:
@@ -183,11 +194,13 @@ class Stepper:
             raise HoldfastError("the stepper is in the middle of a step; make another one for each "
                                 "thread, and for callbacks")  # fmt: skip
         try:
-            if self._direct.data() is not data:
-                self._direct.attach(data)
-            for _ in range(nstep):
+            direct = self._direct
+            if direct.data() is not data:
+                direct.attach(data)
+            while nstep > 0:
+                nstep -= 1
                 self._found = None
-                status = self._whole(data)
+                status = direct.whole(data)
                 self._stepped = status == DONE
                 if status != DONE:
                     self._go_on(data, status)
@@ -206,10 +219,6 @@ class Stepper:
         except BaseException:  # Ctrl-C, too
             mujoco.mj_setState(model, data, before, _STATE)
             raise
-
-    def _whole(self, data: Any) -> int:
-        """Take a step in one call, if it is a usual one."""
-        return self._direct.whole(data, warn=self.warn)
 
     def _step(self, data: Any, status: int) -> None:
         """Go on where that has ended."""

@@ -13,7 +13,6 @@ from holdfast.models import ContactModel, Viscous
 from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._at_once import FOUND, LANDS
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._whole import NOT_TRIED
 from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.events import EventDriven
 from holdfast.mujoco.events._nearest import nearest
@@ -47,9 +46,7 @@ class _TimedStepper(Stepper):
     def __init__(self, model: Any, contact: ContactModel, walk: Walk) -> None:
         super().__init__(model, contact, warn=False)
         self._walk = walk
-
-    def _whole(self, data: Any) -> int:
-        return NOT_TRIED  # in one call the solve could not be timed
+        self._direct.in_one_call = False  # there the solve could not be timed
 
     def _at_once(self, data: Any) -> int:
         begin = clock()
