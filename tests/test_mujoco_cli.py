@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.cli.simulate import Simulate
 from holdfast.mujoco import scenes
+from holdfast.mujoco._direct import Direct
 from holdfast.mujoco._whole import NOT_TRIED
 from holdfast.mujoco.stepper import Stepper
 
@@ -101,7 +102,7 @@ def test_interrupted_run_leaves_a_valid_file(
             raise KeyboardInterrupt
         step(self, data, status)
 
-    monkeypatch.setattr(Stepper, "_whole", lambda *_: NOT_TRIED)  # only Python can be interrupted
+    monkeypatch.setattr(Direct, "whole", lambda *_: NOT_TRIED)  # only Python can be interrupted
     monkeypatch.setattr(Stepper, "_step", interrupted)
     assert Simulate(scene=box, duration=10.0, out=out, format="json").run() == 130
     check_partial(out, steps=19)

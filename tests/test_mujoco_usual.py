@@ -209,7 +209,7 @@ def test_a_pile_at_rest_stays_there_by_the_forces_it_has() -> None:
         stepper.step(data)
         solution = stepper.solution
         assert solution is not None and solution.pivots == 0 and solution.consistent
-        assert solution.momentum_residual() < 1e-11 and solution.slip() == 0.0
+        assert solution.momentum_residual() < 1e-10 and solution.slip() == 0.0
         assert data.qfrc_constraint[2::6].sum() == pytest.approx(weight, rel=1e-9)
     assert np.array_equal(data.qpos, place)
     assert stepper._direct.report[_at_once.PARTS] > 1

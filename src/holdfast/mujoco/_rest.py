@@ -19,7 +19,7 @@ from holdfast.mujoco._scene import CONSISTENT, PIVOTS, ROUNDS, SOLVES, Found, Nu
 from holdfast.mujoco._systems import length
 
 REST = 1e-9  # speed, relative to what a step without contact would make of it
-HELD = 1e-12  # momentum that forces may leave, relatively
+HELD = 1e-10  # momentum that forces may leave, relatively: what a certificate allows
 
 
 @inlined
