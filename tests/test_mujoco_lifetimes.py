@@ -110,7 +110,7 @@ begun.wait()
 def test_the_copy_of_a_model_uses_its_arrays_and_leaves_them_there() -> None:
     model = mujoco.MjModel.from_xml_string(scenes.quadruped())
     shadow = Shadow(model)
-    assert shadow.segments[:, 2].sum() < 0.1 * shadow._all[:, 2].sum()  # hardly anything is copied
+    assert shadow.segments[:, 2].sum() < 0.1 * shadow._shown[:, 2].sum()  # hardly anything is copied
     data = mujoco.MjData(shadow.model)
     model.body_mass[2] += 1.0
     mujoco.mj_forward(shadow.model, data)
@@ -125,3 +125,76 @@ def test_the_copy_of_a_model_uses_its_arrays_and_leaves_them_there() -> None:
 
 def test_what_is_taken_from_the_library_is_what_it_is_taken_for() -> None:
     assert _library.derivative_function() != 0
+
+
+def test_data_that_are_gone_are_not_stepped() -> None:
+    model, data = load()
+    stepper = hf.Stepper(model, warn=False)
+    stepper.step(data)
+    del data
+    gc.collect()
+    nothing: Any = None
+    with pytest.raises(hf.InputError, match="data"):
+        stepper.step(nothing)
+
+
+def test_an_interrupted_step_has_no_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = load()
+    stepper = hf.Stepper(model, warn=False)
+    stepper.step(data, 3)
+    assert stepper.solution is not None
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stepper._direct, "whole", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stepper.step(data)
+    assert stepper.solution is None and stepper.count == 0
+
+
+ROLLING = """<body pos="0 0 .1"><freejoint/><geom size=".1" condim="6"/></body>
+  <body pos="0 1 .5"><joint axis="0 1 0" {limits}/>
+    <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" mass=".3"/>
+    <body pos=".3 0 0"><joint axis="0 1 0" {limits}/>
+      <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0" mass=".3"/></body></body>"""
+
+
+def test_rows_that_are_listed_again_keep_their_limits() -> None:
+    """Pyramids too narrow to tell their axes are listed anew, where memory has moved."""
+    speeds = []
+    for cone in ("elliptic", "pyramidal"):
+        limits = 'limited="true" range="-40 40"'
+        model, data = load(ROLLING.format(limits=limits), f'<option cone="{cone}"/>')
+        data.qvel[-1] = 2.0
+        hf.Stepper(model, warn=False).step(data)
+        assert np.abs(data.qfrc_constraint[6:]).max() == 0.0  # limits are far away
+        speeds.append(data.qvel[6:].copy())
+    np.testing.assert_allclose(speeds[1], speeds[0], rtol=1e-12)
+
+
+def test_damping_is_followed_where_rows_are_listed_again() -> None:
+    ends = []
+    for edited_first in (True, False):
+        model, data = load(ROLLING.format(limits=""), '<option cone="pyramidal"/>')
+        data.qvel[-1] = 2.0
+        if edited_first:
+            model.dof_damping[6:] = 5.0
+        stepper = hf.Stepper(model, warn=False)
+        model.dof_damping[6:] = 5.0
+        stepper.step(data)
+        ends.append(data.qvel.copy())
+    np.testing.assert_array_equal(ends[0], ends[1])
+
+
+@pytest.mark.parametrize("jacobian", ["dense", "sparse"])
+def test_rows_of_zeros_that_mujoco_leaves_out(jacobian: str) -> None:
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option integrator="implicit" jacobian="{jacobian}"/><worldbody>
+        <geom type="plane" size="1 1 1"/><body name="a" pos="1 0 1"><geom size=".05"/></body>
+        <body pos="0 0 .1"><joint type="slide" axis="0 0 1"/><geom type="box" size=".1 .1 .1"/>
+        </body></worldbody><equality><connect body1="a" anchor="0 0 0"/></equality></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    hf.Stepper(model).step(data, 3)
+    assert abs(data.qvel[0]) < 1e-12

@@ -187,7 +187,8 @@ def list_rows(
 def dense_rows(own: Any, data: Any) -> np.ndarray:
     """(nefc, nv) MuJoCo's rows."""
     if not mujoco.mj_isSparse(own):
-        return data.efc_J.reshape(data.nefc, own.nv)
+        rows = data.efc_J[: data.nefc * own.nv]  # beyond them, rows of zeros that were left out
+        return rows.reshape(data.nefc, own.nv)
     rows = np.zeros((data.nefc, own.nv))
     if data.nefc:
         mujoco.mju_sparse2dense(

@@ -80,10 +80,10 @@ class Shadow:
         names, options = _numbers(model), option_segment(model, self.model)
         borrowed = [name for name in names if name not in _WRITTEN]
         own = _WRITTEN if borrow(model, self.model, borrowed) else names
-        self._all, self.segments = (
-            np.array(_segments(model, self.model, each) + ([] if options is None else [options]))
-            for each in (names, own)
-        )
+        shown = [name for name in names if name not in own]
+        self._shown = np.array(_segments(model, self.model, shown, slack=1)).reshape(-1, 3)
+        own_segments = _segments(model, self.model, own)
+        self.segments = np.array(own_segments + ([] if options is None else [options]))
         body = mujoco.mjtTrn.mjTRN_BODY
         self.adhesive = bool(np.any(model.geom_adhesion) or np.any(model.actuator_trntype == body))
         free = model.jnt_dofadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
@@ -111,7 +111,7 @@ class Shadow:
 
     def follow(self) -> None:
         """Take over whatever changed in the user's model, and set what exact contact needs."""
-        copy_segments(self._all)  # what attributes show, too
+        copy_segments(self.segments)
         if self._copy_options is not None:
             self._copy_options()
         self.read()
@@ -124,8 +124,9 @@ class Shadow:
         """Read the user's options.
 
         Sets `h`, the step length [s], `integrator`, `user_flags`, what the user disabled,
-        `enabled`, and `cone`.
+        `enabled`, and `cone`. Attributes of the copy show borrowed arrays as they are now.
         """
+        copy_segments(self._shown)
         given = self.user.opt
         self.h, self.cone, self.user_flags = given.timestep, given.cone, given.disableflags
         self.enabled = given.enableflags & KEPT
@@ -301,10 +302,11 @@ def _numbers(model: Any) -> list[str]:
     return [name for name in names if array_of(model, name) is not None]
 
 
-def _segments(user: Any, own: Any, names: list[str]) -> list[tuple[int, int, int]]:
+def _segments(user: Any, own: Any, names: list[str], slack: int = 64) -> list[tuple[int, int, int]]:
     """Stretches of memory (target, source, size) that hold these arrays of a model.
 
-    All arrays of a model lie in one buffer, one after the other.
+    All arrays of a model lie in one buffer, one after the other. Less than `slack` bytes between
+    two of them are copied, too.
     """
     pieces = []
     for name in names:
@@ -316,7 +318,7 @@ def _segments(user: Any, own: Any, names: list[str]) -> list[tuple[int, int, int
         if merged:
             last = merged[-1]
             skip = source - (last[1] + last[2])
-            if 0 <= skip < 64 and target - (last[0] + last[2]) == skip:
+            if 0 <= skip < slack and target - (last[0] + last[2]) == skip:
                 last[2] += skip + size
                 continue
         merged.append([target, source, size])

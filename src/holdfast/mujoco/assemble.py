@@ -163,9 +163,9 @@ def gather(shadow: Shadow, data: Any, smooth: tuple[np.ndarray, np.ndarray] | No
         shadow.list_reachable(data)
     h = shadow.h
     ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
-    position = data.efc_pos
     numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
     n, size, efc_J = contact_rows(shadow, data, ne + nf + nl, numbers, lengths)
+    position = data.efc_pos  # only now: rows may have been listed again, elsewhere
     error = position[:ne].copy()
     target = np.zeros(ne)
     if ne and own.nmocap:

@@ -195,14 +195,15 @@ class Stepper:
                                 "thread, and for callbacks")  # fmt: skip
         try:
             direct = self._direct
-            if direct.data() is not data:
+            if data is None or direct.data() is not data:  # None is also what is left of old data
                 direct.attach(data)
             while nstep > 0:
                 nstep -= 1
-                self._found = None
+                self._found, self._stepped = None, False
                 status = direct.whole(data)
-                self._stepped = status == DONE
-                if status != DONE:
+                if status == DONE:
+                    self._stepped = True
+                else:
                     self._go_on(data, status)
         finally:
             self._in_use.release()
@@ -217,6 +218,7 @@ class Stepper:
         try:
             self._step(data, status)
         except BaseException:  # Ctrl-C, too
+            self._found, self._stepped = None, False
             mujoco.mj_setState(model, data, before, _STATE)
             raise
 
