@@ -110,7 +110,9 @@ begun.wait()
 def test_the_copy_of_a_model_uses_its_arrays_and_leaves_them_there() -> None:
     model = mujoco.MjModel.from_xml_string(scenes.quadruped())
     shadow = Shadow(model)
-    assert shadow.segments[:, 2].sum() < 0.1 * shadow._shown[:, 2].sum()  # hardly anything is copied
+    assert (
+        shadow.segments[:, 2].sum() < 0.1 * shadow._shown[:, 2].sum()
+    )  # hardly anything is copied
     data = mujoco.MjData(shadow.model)
     model.body_mass[2] += 1.0
     mujoco.mj_forward(shadow.model, data)

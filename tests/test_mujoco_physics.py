@@ -372,3 +372,25 @@ def test_sensors_show_our_forces() -> None:
             mujoco.mj_contactForce(model, data, i, force)  # the user's own model
             total += data.contact.frame[i].reshape(3, 3).T @ force[:3]
         assert total == pytest.approx([0, 0, 2 * G], abs=1e-9)
+
+
+@pytest.mark.parametrize("pull", [(-5.3, 6.4, 1.95), (1.0, 2.0, 3.0), (-5.0, 0.0, 2.0)])
+@pytest.mark.parametrize("steps", [0, 5])
+def test_what_is_lifted_off_does_not_rub(pull: tuple[float, ...], steps: int) -> None:
+    """Normal forces that are rounding press nothing: bodies in a wind go their own ways."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><option timestep=".001" density="1000" wind=".3 0 0" cone="elliptic"/><worldbody>
+        <geom type="plane" size="1 1 1"/><body pos="0 0 .1"><freejoint/>
+        <geom type="box" size=".1 .1 .1" condim="6"/></body><body pos="0 0 .25"><freejoint/>
+        <geom type="box" size=".05 .07 .05" condim="6"/></body></worldbody></mujoco>"""
+    )
+    data, stepper = mujoco.MjData(model), hf.Stepper(model, warn=False)
+    stepper.step(data, steps)
+    model.opt.gravity[:] = pull
+    free = mujoco.MjData(model)
+    free.qpos[:], free.qvel[:] = data.qpos, data.qvel
+    model.opt.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    mujoco.mj_step(model, free)
+    model.opt.disableflags = 0
+    stepper.step(data)
+    np.testing.assert_allclose(data.qvel, free.qvel, atol=1e-12)

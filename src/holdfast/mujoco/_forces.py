@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import inlined, kernel
+from holdfast.lcp._kernel import fast_kernel, inlined, kernel
 from holdfast.lcp._pivoting import dot
 from holdfast.lcp._views import part
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
@@ -19,7 +19,33 @@ from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, W
 
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
 NO_FORCE = 1e-12  # as in `holdfast.solution`
+NOTHING = 1e-13  # impulse that is rounding, relative to one that would stop the motion
 EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
+
+
+@kernel
+def nothing(longest2: float, out: Found) -> float:
+    """Return the normal impulse up to which nothing is pressed, whatever the others are: rounding.
+
+    Args:
+        longest2: squared length of the longest row of a normal.
+        out: with the size of the motion.
+    """
+    return NOTHING * out.numbers[SCALE] / np.sqrt(longest2) if longest2 > 0.0 else 0.0
+
+
+@fast_kernel
+def least_pressure(sc: Scene, out: Found) -> float:
+    """Return `nothing` for rows that are not measured yet."""
+    longest = 0.0
+    for i in range(sc.gap.shape[0]):
+        if out.contacts[i]:
+            length2 = 0.0
+            for j in range(sc.v.shape[0]):
+                x = sc.rows[sc.first[i], j]
+                length2 += x * x / sc.A[0, j, j]
+            longest = max(longest, length2)
+    return nothing(longest, out)
 
 
 @kernel
@@ -149,8 +175,9 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
     for c in range(n):
         wk.each[3, c] += wk.each[4, c]
         largest = max(largest, wk.each[3, c])
+    least = max(PRESSED * largest, least_pressure(sc, out))
     for c in range(n):
-        wk.masks[1, c] = wk.each[3, c] > PRESSED * largest
+        wk.masks[1, c] = wk.each[3, c] > least
         add(-wk.each[3, c], sc.rows[sc.first[wk.which[0, c]]], rest)
 
     # tangents
@@ -288,14 +315,14 @@ def tied_as_solved(sc: Scene, held: np.ndarray, shared: bool, n: int, wk: Work,
         for e in range(1, sc.dim[i]):
             wk.each[4, c] = max(wk.each[4, c], abs(out.impulse[sc.first[i] + e]))
         friction = max(friction, wk.each[4, c])
-    tied = True
+    tied, least = True, max(PRESSED * normal, least_pressure(sc, out))
     for c in range(n):
         i = wk.which[0, c]
-        pressed = out.impulse[sc.first[i]] > PRESSED * normal
+        pressed = out.impulse[sc.first[i]] > least
         tied = tied and (pressed or wk.each[4, c] <= PRESSED * friction)
     for c in range(n):
         i = wk.which[0, c]
-        pressed = out.impulse[sc.first[i]] > PRESSED * normal
+        pressed = out.impulse[sc.first[i]] > least
         if tied:
             wk.masks[1, c] = pressed
         elif not shared:

@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.lcp._kernel import fast_kernel, inlined
 from holdfast.models._sharing import PRESSED
-from holdfast.mujoco._forces import add, dot
+from holdfast.mujoco._forces import add, dot, nothing
 from holdfast.mujoco._leaf_first import all_to_white, from_white
 from holdfast.mujoco._scene import SCALE, Found, Play, Scene, Work
 
@@ -117,20 +117,22 @@ def solve_independent(sc: Scene, ne: int, count: int, wk: Work, out: Found) -> i
     for i in range(sc.limit_gap.shape[0]):
         if out.limits[i] and not out.impulse[ne + nf + i] >= 0.0:
             return PULLS
-    normal = friction = 0.0
+    normal = friction = longest = 0.0
     for i in range(sc.gap.shape[0]):
         if out.contacts[i]:
+            longest = max(longest, play.length2[sc.first[i]])
             normal = max(normal, abs(out.impulse[sc.first[i]]))
             for r in range(sc.first[i] + 1, sc.first[i] + sc.dim[i]):
                 friction = max(friction, abs(out.impulse[r]))
+    least = max(PRESSED * normal, nothing(longest, out))
     for i in range(sc.gap.shape[0]):
         if not out.contacts[i]:
             continue
         first = sc.first[i]
-        pressed[i] = out.impulse[first] > PRESSED * normal
+        pressed[i] = out.impulse[first] > least
         if pressed[i]:
             continue
-        if not out.impulse[first] >= -PRESSED * normal:
+        if not out.impulse[first] >= -least:
             return PULLS
         for r in range(first, first + sc.dim[i]):
             if r > first and abs(out.impulse[r]) > PRESSED * friction:

@@ -27,7 +27,7 @@ import numpy as np
 from holdfast.lcp._kernel import inlined
 from holdfast.models._sharing import PRESSED
 from holdfast.mujoco._components import find_ends
-from holdfast.mujoco._forces import add, balanced, closing, dot, judge
+from holdfast.mujoco._forces import add, balanced, closing, dot, judge, nothing
 from holdfast.mujoco._independent import DEPENDENT, PULLS, UNIQUE, solve_independent
 from holdfast.mujoco._scene import CONSISTENT, SCALE, STAGES, Found, Numbers, Scene, Work
 from holdfast.mujoco._systems import length, measure_rows, solve, take
@@ -142,12 +142,13 @@ def find_normals(sc: Scene, ne: int, stage: int, held: np.ndarray, size: float, 
                 out.impulse[sc.first[i]] = dot(sc.rows[sc.first[i]], wk.kept.p[stage])
                 largest = max(largest, abs(out.impulse[sc.first[i]]))
         settled = True
+        least = max(PRESSED * largest, nothing(longest, out))
         for i in range(sc.gap.shape[0]):
             if not out.contacts[i]:
                 continue
             f = out.impulse[sc.first[i]]
-            acts = f > PRESSED * largest
-            settled = settled and not (f < -PRESSED * largest if pressed[i] else acts)
+            acts = f > least
+            settled = settled and not (f < -least if pressed[i] else acts)
             out.impulse[sc.first[i]] = f if pressed[i] and f > 0.0 else 0.0
             pressed[i] = acts
         if settled:
