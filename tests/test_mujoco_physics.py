@@ -394,3 +394,4 @@ def test_what_is_lifted_off_does_not_rub(pull: tuple[float, ...], steps: int) ->
     model.opt.disableflags = 0
     stepper.step(data)
     np.testing.assert_allclose(data.qvel, free.qvel, atol=1e-12)
+    assert stepper.slipped < 1e-12

@@ -14,6 +14,8 @@ import numpy as np
 
 from holdfast.lcp._kernel import fast_kernel
 
+PIVOT = 2.3e-16  # times the size: a pivot below this part of its diagonal is rounding alone
+
 
 @fast_kernel
 def cholesky(M: np.ndarray, first_out: np.ndarray, L_out: np.ndarray, symmetry: float) -> int:
@@ -24,7 +26,7 @@ def cholesky(M: np.ndarray, first_out: np.ndarray, L_out: np.ndarray, symmetry: 
         positive definite to working precision. NaN anywhere in M gives 1 or 2.
     """
     nb, s, _ = M.shape
-    rounding = s * 2.3e-16  # a pivot below this part of its diagonal is rounding alone
+    rounding = s * PIVOT
     for k in range(nb):
         for i in range(s):
             first = i

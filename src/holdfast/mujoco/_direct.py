@@ -143,8 +143,13 @@ class Direct(Quick):
         status = self._view[_STATUS]
         return status if status == _DONE else self._look_after(data, status)
 
-    def warn(self, wanted: bool) -> None:
+    @property
+    def warn(self) -> bool:
         """Whether somebody wants to be told of friction that does not suffice."""
+        return not self._settings[kernels.QUIET]
+
+    @warn.setter
+    def warn(self, wanted: bool) -> None:
         self._settings[kernels.QUIET] = not wanted
 
     def _look_after(self, data: Any, status: int) -> int:

@@ -172,12 +172,14 @@ def share(sc: Scene, ne: int, held: np.ndarray, n: int, wk: Work, out: Found) ->
                 status = share_pressure(sc, n, kept, k, wk)
     if status != SHARED:
         return -1
+    rounding = least_pressure(sc, out)
     for c in range(n):
         wk.each[3, c] += wk.each[4, c]
+        if wk.each[3, c] <= rounding:
+            wk.each[3, c] = 0.0
         largest = max(largest, wk.each[3, c])
-    least = max(PRESSED * largest, least_pressure(sc, out))
     for c in range(n):
-        wk.masks[1, c] = wk.each[3, c] > least
+        wk.masks[1, c] = wk.each[3, c] > PRESSED * largest
         add(-wk.each[3, c], sc.rows[sc.first[wk.which[0, c]]], rest)
 
     # tangents
@@ -308,21 +310,24 @@ def tied_as_solved(sc: Scene, held: np.ndarray, shared: bool, n: int, wk: Work,
     accordingly; a contact that is held and carries nothing needs no release.
     """
     normal = friction = 0.0
+    rounding = least_pressure(sc, out)
     for c in range(n):
         i = wk.which[0, c]
+        if abs(out.impulse[sc.first[i]]) <= rounding:
+            out.impulse[sc.first[i]] = 0.0
         normal = max(normal, out.impulse[sc.first[i]])
         wk.each[4, c] = 0.0
         for e in range(1, sc.dim[i]):
             wk.each[4, c] = max(wk.each[4, c], abs(out.impulse[sc.first[i] + e]))
         friction = max(friction, wk.each[4, c])
-    tied, least = True, max(PRESSED * normal, least_pressure(sc, out))
+    tied = True
     for c in range(n):
         i = wk.which[0, c]
-        pressed = out.impulse[sc.first[i]] > least
+        pressed = out.impulse[sc.first[i]] > PRESSED * normal
         tied = tied and (pressed or wk.each[4, c] <= PRESSED * friction)
     for c in range(n):
         i = wk.which[0, c]
-        pressed = out.impulse[sc.first[i]] > least
+        pressed = out.impulse[sc.first[i]] > PRESSED * normal
         if tied:
             wk.masks[1, c] = pressed
         elif not shared:

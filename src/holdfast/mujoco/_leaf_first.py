@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from holdfast.lcp._envelope import PIVOT
 from holdfast.lcp._kernel import fast_kernel
 from holdfast.lcp._pivoting import dot
 
@@ -41,7 +42,7 @@ def factor(A: np.ndarray, L_out: np.ndarray, below_out: np.ndarray) -> bool:
         Whether A is positive definite to working precision; False if it holds NaN.
     """
     m = A.shape[0]
-    rounding = m * 2.3e-16  # a pivot below this part of its diagonal is rounding alone
+    rounding = m * PIVOT
     for i in range(m):
         for j in range(i + 1):
             L_out[i, j] = A[i, j]

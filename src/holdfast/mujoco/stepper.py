@@ -122,12 +122,11 @@ class Stepper:
     @property
     def warn(self) -> bool:
         """Whether to warn, once per pair of bodies, of friction that does not suffice."""
-        return self._warn
+        return self._direct.warn
 
     @warn.setter
     def warn(self, wanted: bool) -> None:
-        self._warn = wanted
-        self._direct.warn(wanted)
+        self._direct.warn = wanted
 
     @property
     def model(self) -> Any:
