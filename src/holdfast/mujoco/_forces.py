@@ -35,16 +35,22 @@ def nothing(longest2: float, out: Found) -> float:
 
 
 @fast_kernel
+def length2(sc: Scene, row: int) -> float:
+    """Return about the squared length of a row, as if the inertia were diagonal."""
+    total = 0.0
+    for j in range(sc.v.shape[0]):
+        x = sc.rows[row, j]
+        total += x * x / sc.A[0, j, j]
+    return total
+
+
+@kernel
 def least_pressure(sc: Scene, out: Found) -> float:
     """Return `nothing` for rows that are not measured yet."""
     longest = 0.0
     for i in range(sc.gap.shape[0]):
         if out.contacts[i]:
-            length2 = 0.0
-            for j in range(sc.v.shape[0]):
-                x = sc.rows[sc.first[i], j]
-                length2 += x * x / sc.A[0, j, j]
-            longest = max(longest, length2)
+            longest = max(longest, length2(sc, sc.first[i]))
     return nothing(longest, out)
 
 

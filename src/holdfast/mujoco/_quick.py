@@ -21,6 +21,7 @@ from holdfast.mujoco._parts import COLUMNS
 from holdfast.mujoco._recall import COLUMNS as KNOWN
 from holdfast.mujoco._recall import FEW
 from holdfast.mujoco._scene import (
+    MASKS,
     Found,
     Scene,
     Sizes,
@@ -89,7 +90,7 @@ class Quick:
         self._table[:] = 0
         self._put(whole.WORK, self._work)
         self._put(whole.FLAGS, self._flags)
-        contacts = len(self._flags) // 12 if len(self._table) > FEW else 0
+        contacts = len(self._flags) // MASKS if len(self._table) > FEW else 0
         self._put(whole.MEMO, np.zeros((1 + contacts, KNOWN)))
         self._views: tuple[bytes, tuple[Scene, Work, Found]] | None = None  # for these sizes
 

@@ -19,6 +19,7 @@ from holdfast.lcp._views import blocks, part
 # Numbers that the search reports, by their place in `Found.numbers`.
 # FREE: whether the search has yet to see who leaves when nothing is held.
 SLIP, EXCESS, PIVOTS, RANK_TOL, ROUNDS, CONSISTENT, FREE, SOLVES, SCALE, REPORTED = range(10)
+MASKS = 13  # flags of each contact
 STAGES = 5  # systems of `holdfast.mujoco._steady`
 
 
@@ -109,7 +110,7 @@ class Work(NamedTuple):
     of_row: np.ndarray  # (nefc,)
     of_contact: np.ndarray  # (n,)
     each: np.ndarray  # (5, n)
-    masks: np.ndarray  # (7, n) booleans: touching, pressed, none, and see `exchange`, `hold_new`
+    masks: np.ndarray  # (8, n) booleans: touching, pressed, none, and see `exchange`, `hold_new`
     square: np.ndarray  # the rest: see `share_normals` and `share_tangents`
     vector: np.ndarray
     columns: np.ndarray
@@ -156,7 +157,7 @@ def room(sz: Sizes) -> tuple[int, int]:
     floats += 24 * n + 6 * m * n + 3 * nefc * m + (9 + STAGES) * nefc + m * (m + n)
     floats += REPORTED + STAGES
     integers = 11 * n + (6 + STAGES + m + 1) * m + 5 * nefc + sz.nl
-    return floats + integers, 12 * n + sz.nl + 2 * nefc
+    return floats + integers, MASKS * n + sz.nl + 2 * nefc
 
 
 @inlined
@@ -210,25 +211,25 @@ def carve(
     below = part(words, p, m, m + 1)
     p += m * (m + 1)
     at = part(words, p, 5, nefc)
-    masks = part(flags, 0, 12, n)
-    p = 12 * n
+    masks = part(flags, 0, MASKS, n)
+    p = MASKS * n
     limits = flags[p : p + nl]
     p += nl
     loaded, expected = flags[p : p + nefc], flags[p + nefc : p + 2 * nefc]
     scene = Scene(
         A, vectors[0], vectors[1], rows, joints[0], joints[1], loss, limit_gap, listed, listed[1],
-        listed[2], each[:2], each[0], each[1], place, masks[11],
+        listed[2], each[:2], each[0], each[1], place, masks[12],
     )  # fmt: skip
     play = Play(at[1], at[2], by_row[1], at[3], by_row[2], by_row[3], by_row[4], by_row[5])
     kept = Kept(square[5:], by_coordinate[6:], vectors[17:], by_row[6:], valid)
     wk = Work(
         square[0], below, vectors[3:11], values, bounds, at[0], warm, white, which[:1],
-        by_coordinate[0], by_coordinate[3], at[4], which[1], each[2:7], masks[:7], square[1:5],
+        by_coordinate[0], by_coordinate[3], at[4], which[1], each[2:7], masks[:8], square[1:5],
         vectors[11:16], columns, long, E, by_coordinate[1:3], by_coordinate[4],
         by_coordinate[5], vectors[16], play, kept,
     )  # fmt: skip
     found = Found(
-        v_free, vectors[2], by_row[0], masks[7], masks[8], masks[9], masks[10], limits, loaded,
+        v_free, vectors[2], by_row[0], masks[8], masks[9], masks[10], masks[11], limits, loaded,
         numbers, expected,
     )  # fmt: skip
     return scene, wk, found

@@ -25,6 +25,7 @@ from holdfast.mujoco._forces import (
     closing,
     dot,
     judge,
+    length2,
     measure,
     share,
     tied_as_solved,
@@ -36,6 +37,7 @@ from holdfast.mujoco._scene import (
     PIVOTS,
     RANK_TOL,
     ROUNDS,
+    SCALE,
     SOLVES,
     Found,
     Numbers,
@@ -60,7 +62,8 @@ PIVOT_LIMIT = int(Status.PIVOT_LIMIT)
 # the same tangent; held apart, they ask for friction a million times the load. Where rows are too
 # nearly dependent to certify, the rank tolerance grows by steps.
 COARSER, COARSEST = 100.0, 1e-3
-STRAINED = 1e3  # friction, as a multiple of the largest normal impulse, that shows such tangents
+STRAINED = 1e3  # friction that shows such tangents, relative to one that would stop the motion,
+STEEP = 10.0  # and relative to the largest normal impulse
 MAX_SOLVES = 40  # rounds of releasing, taking back and listing what the motion would still close
 
 
@@ -151,12 +154,13 @@ def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
              out: Found) -> bool:  # fmt: skip
     """Release what is not pressed, take back what is pressed and slides; return if nothing is.
 
-    No contact goes to and fro: one that is pressed and slides after it was released jams, and is
-    held for good; its gap, which is below the detector's accuracy, is taken for zero: wedged in by
-    others it cannot close it. If it is about to land, it has no friction in this step instead: in
-    the air nothing jams.
+    No contact goes to and fro for long. What is released and then slides is taken back once: it
+    may have been others, released at the same time, that kept it from being pressed. When that
+    happens again, it jams, and is held for good; its gap, which is below the detector's accuracy,
+    is taken for zero: wedged in by others it cannot close it. If it is about to land, it has no
+    friction in this step instead: in the air nothing jams.
     """
-    freed, jams, slippery = wk.masks[3], wk.masks[4], wk.masks[5]
+    freed, jams, slippery, taken = wk.masks[3], wk.masks[4], wk.masks[5], wk.masks[6]
     settled = True
     for c in range(n):
         i = wk.which[0, c]
@@ -168,11 +172,13 @@ def exchange(sc: Scene, nr: Numbers, n: int, scale: float, tied: bool, wk: Work,
         elif pressed and sc.sticks[i] and not slippery[i]:
             if sliding(sc, nr, wk, i, out.motion, scale) <= SLIDING:
                 continue
-            if freed[i] and sc.gap[i] > nr.open:
+            again = freed[i] and taken[i]
+            if again and sc.gap[i] > nr.open:
                 slippery[i] = True
                 continue
             out.held[i] = True
-            jams[i] = out.closed[i] = freed[i]
+            jams[i] = out.closed[i] = again
+            taken[i] = freed[i]
             settled = False
     return settled
 
@@ -189,16 +195,47 @@ def conclude(sc: Scene, n: int, tied: bool, wk: Work, out: Found) -> None:
 
 
 @kernel
-def strained(sc: Scene, out: Found) -> bool:
-    """Return whether tangents that are all but the same are held apart."""
-    normal = friction = 0.0
+def strained(sc: Scene, wk: Work, out: Found) -> int:
+    """Return a contact that strains against others, with tangents that are all but the same.
+
+    Of those that do it is the one with the least pressure, one that does not jam if possible; -1
+    if there is none.
+    """
+    jams, found, normal = wk.masks[4], -1, 0.0
     for i in range(sc.gap.shape[0]):
         if out.contacts[i]:
             normal = max(normal, out.impulse[sc.first[i]])
-            if out.held[i]:
-                for e in range(1, 3):
-                    friction = max(friction, abs(out.impulse[sc.first[i] + e]))
-    return friction > STRAINED * normal
+    for i in range(sc.gap.shape[0]):
+        if not (out.contacts[i] and out.held[i]):
+            continue
+        friction = stop2 = 0.0
+        for row in range(sc.first[i] + 1, sc.first[i] + 3):
+            friction = max(friction, abs(out.impulse[row]))
+            stop2 = max(stop2, out.impulse[row] ** 2 * length2(sc, row))
+        if friction <= STEEP * normal or stop2 <= (STRAINED * out.numbers[SCALE]) ** 2:
+            continue
+        better = found < 0 or (jams[found] and not jams[i])
+        if not better and jams[i] == jams[found]:
+            better = out.impulse[sc.first[i]] < out.impulse[sc.first[found]]
+        if better:
+            found = i
+    return found
+
+
+@kernel
+def ease(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
+    """Ease what strains, by a coarser rank tolerance or by releasing it; return if that is done."""
+    tense, rank_tol = strained(sc, wk, out), out.numbers[RANK_TOL]
+    if tense < 0:
+        return False
+    if rank_tol > nr.rank_tol and not wk.masks[4, tense]:
+        out.held[tense] = False
+        wk.masks[3, tense] = True
+        return True
+    if rank_tol < COARSEST:
+        out.numbers[RANK_TOL] *= COARSER
+        return True
+    return False
 
 
 @kernel
@@ -283,12 +320,11 @@ def weigh(sc: Scene, nr: Numbers, y: np.ndarray, k: int, status: int, wk: Work, 
         return AGAIN
     status = share(sc, ne, out.held, n, wk, out)
     tied = status == SHARED or tied_as_solved(sc, out.held, status >= 0, n, wk, out)
-    if not tied and rank_tol == nr.rank_tol and strained(sc, out):
-        out.numbers[RANK_TOL] *= COARSER
+    if ease(sc, nr, wk, out):
         return AGAIN
     if 2 * out.numbers[SOLVES] > MAX_SOLVES + 2:  # it takes long: no more second thoughts
         for i in range(sc.gap.shape[0]):
-            wk.masks[3, i] = True
+            wk.masks[3, i] = wk.masks[6, i] = True
     if not exchange(sc, nr, n, scale, tied, wk, out):
         out.numbers[ROUNDS] += 1.0
         return AGAIN

@@ -55,7 +55,7 @@ def prepare(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
         out.v_free[j] = sc.v[j] + nr.h * out.v_free[j]
     for i in range(sc.gap.shape[0]):
         out.contacts[i] = out.closed[i] = False
-        for k in range(2, 6):
+        for k in range(2, 7):
             wk.masks[k, i] = False
     for i in range(sc.limit_gap.shape[0]):
         out.limits[i] = False
@@ -70,7 +70,7 @@ def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
     scale = out.numbers[SCALE]
     for i in range(sc.gap.shape[0]):
         out.held[i] = out.contacts[i] and sc.sticks[i]
-        wk.masks[6, i] = out.contacts[i]
+        wk.masks[7, i] = out.contacts[i]
         if out.held[i] and not doubt:
             away = dot(sc.rows[sc.first[i]], out.v_free) + closing(sc, nr, i, out)
             if away > 0.0:  # by more than rounding, and a detector's noise?
@@ -82,8 +82,8 @@ def hold_all(sc: Scene, nr: Numbers, ne: int, wk: Work, out: Found) -> bool:
 def hold_new(sc: Scene, wk: Work, out: Found) -> None:
     """Hold contacts that have just been listed."""
     for i in range(sc.gap.shape[0]):
-        if out.contacts[i] and not wk.masks[6, i]:
-            wk.masks[6, i] = True
+        if out.contacts[i] and not wk.masks[7, i]:
+            wk.masks[7, i] = True
             out.held[i] = sc.sticks[i]
 
 
