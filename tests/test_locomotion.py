@@ -87,9 +87,30 @@ def test_commands_are_continuous() -> None:
     """No jump at lift-off, touchdown or between cycles: not more than a swing moves in 1 ms."""
     trot, qpos = g.Trot(g.Gait(), bumps(3), lead=0.0), np.zeros(19)
     qpos[3] = 1.0
-    angles = np.array([trot(0.001 * k, qpos) for k in range(2000)])
+    air = np.zeros(4, dtype=bool)
+    angles = np.array([trot(0.001 * k, qpos, air) for k in range(2000)])
     assert np.abs(np.diff(angles, axis=0)).max() < 0.02
     assert np.ptp(angles, axis=0).max() > 0.2  # and it does move
+
+
+def test_a_foot_that_touches_ends_its_swing() -> None:
+    """It goes on down no faster than it is asked to press, and is not lifted again."""
+    gait = g.Gait()
+    trot, qpos, touches = g.Trot(gait, flat(), lead=0.0), np.zeros(19), np.zeros(4, dtype=bool)
+    qpos[3] = 1.0
+    early = gait.rest + 0.8 * gait.swing  # 2 mm above the ground
+    heights, t = [], 0.0
+    while t < gait.rest + gait.stance:
+        touches[0] = t >= early
+        angles = trot(t, qpos, touches)
+        heights.append(g.foot_places(angles.reshape(4, 3))[0, 2] - g.FEET[0, 2])
+        if touches[0]:
+            assert not trot.swings[0] and not trot.lands[0]
+        t += 0.001
+    down = np.array(heights[round(early / 0.001) :])
+    assert down[0] > 0.001 and down[-1] == pytest.approx(-g.GIVE, abs=1e-6)
+    assert (np.diff(down) <= 1e-12).all()
+    assert trot.lands[3] and not trot.swings[3]  # that one has touched nothing yet
 
 
 def test_diagonal_legs_swing_together() -> None:
@@ -164,10 +185,22 @@ def test_trot_goes_forward_without_slip(ground: str) -> None:
     assert found["distance"] > 0.06
     assert abs(found["heading"]) < 3.0
     assert found["stances"] >= 8
-    assert found["slip_most"] < 1e-9 and found["drift_most"] < 1e-5
+    assert found["slip_most"] < 1e-8 and found["drift_most"] < 1e-5
+    assert found["touchdown_most"] < 1e-9 and found["aloft"] == 0
     assert found["failures"] == found["fallbacks"] == 0
     assert found["solves"] == found["steps"] == 1500
     assert 0.0 < found["work"] < 2.0
+
+
+@pytest.mark.jit
+def test_contacts_of_one_foot_do_not_strain_against_each_other() -> None:
+    """On a terrain map a foot has contacts close by each other, whose tangents hardly differ."""
+    walk = SteppedWalk(course_of("terrain", 0), NoSlip())
+    largest = 0.0
+    for _ in range(250):
+        walk.advance()
+        largest = max(largest, np.abs(walk.data.efc_force).max(initial=0.0))
+    assert 10.0 < largest < 200.0  # [N], and not meganewtons; the robot weighs 13
 
 
 def test_slip_is_seen_where_there_is_some() -> None:

@@ -18,6 +18,8 @@ OUTWARD = np.sign(HIPS[:, 0])  # knees point away from the middle
 FEET = np.array([[0.12, 0.10, -0.14], [0.12, -0.10, -0.14], [-0.12, 0.10, -0.14],
                  [-0.12, -0.10, -0.14]])  # targets of the original [m]  # fmt: skip
 RADIUS = 0.01  # of the feet [m]
+GIVE = 0.0012  # [m] by which the servos give way under half of the weight
+SETTLE = 0.015  # [s] in which a foot that has come down is asked to carry weight
 OFFSETS = np.array([0.0, 0.5, 0.5, 0.0])  # of the phase: diagonal legs swing together
 
 
@@ -109,10 +111,11 @@ def swing_path(start: np.ndarray, end: np.ndarray, velocity: np.ndarray, gait: G
 class Trot:
     """Servo angles for each step, from the time and the pose of the base.
 
-    Feet on the ground move back as the base is to move forward; a foot in the air follows a Bezier
-    curve to where it will be half a stride ahead. How high it has to come down is looked up in the
-    map; the base is to stay level, at the published height above the mean of its feet. Strides are
-    steered back to the line y = 0 and to heading 0.
+    Feet on the ground move back as the base is to move forward, and press it by `GIVE`; a foot in
+    the air follows a Bezier curve to where it will be half a stride ahead. How high it has to come
+    down is looked up in the map; when it touches, its swing ends, so that it neither pushes the
+    base up nor bounces. The base is to stay level, at the published height above the mean of its
+    feet. Strides are steered back to the line y = 0 and to heading 0.
 
     Args:
         gait: how to walk.
@@ -122,20 +125,31 @@ class Trot:
 
     Attributes:
         cycle: (4,) which cycle each leg is in; a cycle begins with the swing.
+        swings: (4,) legs whose foot is in the air, by plan.
+        lands: (4,) feet that come down and have not touched yet.
     """
 
     def __init__(self, gait: Gait, terrain: Terrain, lead: float) -> None:
         self.gait, self.terrain, self.lead = gait, terrain, lead
         self.cycle = np.zeros(4, dtype=int)
+        self.swings, self.lands = np.zeros(4, dtype=bool), np.zeros(4, dtype=bool)
         self._place = FEET[:, :2].copy()
         self._time: float | None = None
+        self._ends = np.zeros((4, 2))  # height of the ground where a swing starts, and ends
         self._ground = np.zeros(4)  # height of the ground under each foot
         self._foot = np.zeros(4)  # height of each foot above the lowest ground
+        self._above = np.zeros(4)  # the same above where it is to press the ground
         self._path = np.zeros((4, 8, 3))
         self._angles = np.zeros((4, 3))
 
-    def __call__(self, time: float, qpos: np.ndarray) -> np.ndarray:
-        """(12,) angles to ask of the servos until the next call."""
+    def __call__(self, time: float, qpos: np.ndarray, touches: np.ndarray) -> np.ndarray:
+        """(12,) angles to ask of the servos until the next call.
+
+        Args:
+            time: [s].
+            qpos: of the robot.
+            touches: (4,) feet that are pressed on the ground.
+        """
         gait = self.gait
         if self._time is None:
             self._stand(qpos)
@@ -146,14 +160,17 @@ class Trot:
                                  -forward[1] - spin * self._place[:, 0]])  # fmt: skip
         for leg, cycles in enumerate(gait.cycles(time)):
             part = (cycles % 1.0) * gait.period / gait.swing
-            if cycles > 0.0 and part < 1.0:
-                if self.cycle[leg] != int(cycles) + 1:
-                    self.cycle[leg] = int(cycles) + 1
-                    self._lift(leg, qpos, drift[leg], forward)
-                self._swing(leg, part)
+            if cycles > 0.0 and self.cycle[leg] <= int(cycles):
+                self.cycle[leg] = int(cycles) + 1
+                self._lift(leg, qpos, drift[leg], forward)
+            swings = self.swings[leg]
+            self.lands[leg] = (self.lands[leg] or (swings and part > 0.5)) and not touches[leg]
+            self._ground[leg] = ease(self._ends[leg, 0], self._ends[leg, 1], min(part, 1.0))
+            if swings and (part <= 0.5 or (part < 1.0 and self.lands[leg])):
+                place = bezier(self._path[leg], part)
+                self._place[leg], self._foot[leg] = place[:2], place[2]
             else:
-                self._place[leg] += dt * drift[leg]
-                self._foot[leg] = self._ground[leg]
+                self._press(leg, dt, drift[leg])
         height = self._ground.mean() - FEET[0, 2]
         feet = np.column_stack([self._place, self._foot - height])
         angles = joint_angles(feet)
@@ -163,7 +180,7 @@ class Trot:
 
     def _stand(self, qpos: np.ndarray) -> None:
         for leg, (x, y) in enumerate(in_world(qpos[:2], heading(qpos), FEET[:, :2])):
-            self._ground[leg] = self.terrain.height(x, y)
+            self._ends[leg] = self.terrain.height(x, y)
 
     def _command(self, time: float, qpos: np.ndarray) -> tuple[np.ndarray, float]:
         """Velocity of the base in its own frame [m/s], and its turning speed [rad/s]."""
@@ -182,16 +199,26 @@ class Trot:
         x, y = in_world(qpos[:2], heading(qpos), end + gait.swing * forward)
         landing = self.terrain.height(x, y)
         self._path[leg] = swing_path(
-            np.append(self._place[leg], self._ground[leg]), np.append(end, landing),
+            np.append(self._place[leg], self._foot[leg]), np.append(end, landing),
             np.append(drift, 0.0), gait,
         )  # fmt: skip
+        self._ends[leg] = self._ends[leg, 1], landing
+        self.swings[leg], self.lands[leg] = True, False
 
-    def _swing(self, leg: int, part: float) -> None:
-        path = self._path[leg]
-        place = bezier(path, part)
-        self._place[leg], self._foot[leg] = place[:2], place[2]
-        blend = part * part * (3.0 - 2.0 * part)
-        self._ground[leg] = (1.0 - blend) * path[0, 2] + blend * path[-1, 2]
+    def _press(self, leg: int, dt: float, drift: np.ndarray) -> None:
+        """Move a foot on the ground; one that has just come down takes its time to press it."""
+        pressing = self._ground[leg] - GIVE
+        if self.swings[leg]:
+            self.swings[leg] = False
+            self._above[leg] = self._foot[leg] - pressing
+        self._above[leg] *= np.exp(-dt / SETTLE)
+        self._place[leg] += dt * drift
+        self._foot[leg] = pressing + self._above[leg]
+
+
+def ease(start: float, end: float, part: float) -> float:
+    """From start to end, as part goes from 0 to 1, beginning and ending at rest."""
+    return start + part * part * (3.0 - 2.0 * part) * (end - start)
 
 
 def heading(qpos: np.ndarray) -> float:

@@ -38,7 +38,7 @@ def paths_figure(results: Results, ground: str) -> Figure:
     terrain = terrain_of(ground, trial["seed"])
     marked: Any = None
     for axes, (name, walk) in zip(every, shown.items(), strict=True):
-        x, y, z, slip, landing = np.array(walk["path"]).reshape(-1, 5).T
+        x, y, z, slip, touchdown = np.array(walk["path"]).reshape(-1, 5).T
         z = z - RADIUS  # lowest point of the foot
         tidy(axes).plot(x, 1e3 * z, color="#8a8f98", linewidth=0.8)
         profile = np.array([terrain.height(a, b) for a, b in zip(x, y, strict=True)])
@@ -51,10 +51,9 @@ def paths_figure(results: Results, ground: str) -> Figure:
         )
         marked.set_array(slip[1:][slides])
         axes.add_collection(marked)
-        lands = landing > FAINT
+        lands = touchdown > FAINT
         axes.plot(x[lands], 1e3 * z[lands], "^", color=COLORS[2], markersize=4, alpha=0.8)
-        axes.set_title(f"{name}: {1e3 * walk['slip_mean']:.2g} mm slip in a stance, "
-                       f"{1e3 * walk['landing_mean']:.2g} mm landing",
+        axes.set_title(f"{name}: {1e3 * walk['slip_mean']:.2g} mm slip in a stance",
                        fontsize=9, loc="left")  # fmt: skip
         axes.set_ylabel("mm")
     every[-1].set_xlabel("front left foot, along the walk [m]")
@@ -62,8 +61,8 @@ def paths_figure(results: Results, ground: str) -> Figure:
     return Figure(
         f"locomotion_paths_{ground}", figure,
         f"Path of the front left foot from the side, {ground} ground. Where it is pressed on the "
-        "ground and slides, the path is coloured by how far; green triangles are steps in which it "
-        "comes down without friction. What is less than "
+        "ground and slides, the path is coloured by how far; green triangles are steps with which "
+        "it comes down and moves along the ground. What is less than "
         f"{FAINT:g} m between two samples is not marked.",
     )  # fmt: skip
 

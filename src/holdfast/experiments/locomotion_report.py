@@ -58,9 +58,10 @@ def _scene(results: Results) -> Iterator[str]:
         f"It trots: duty factor {gait.duty:g}, period {gait.period:g} s, steps {gait.lift:g} m "
         f"high, {gait.speed:g} m/s commanded. Feet follow Bezier curves, joint angles come from "
         "inverse kinematics, servos are PD with damping on the error of the speed. The height of "
-        "the next foothold is looked up in the map; strides are steered back to the line. The "
-        "published step height suffices on this terrain. All methods get the same controller, each "
-        f"on its own state. Symplectic Euler at 1 ms; Drumwright–Shell with µ = {MU:g}."
+        "the next foothold is looked up in the map; a foot that touches ends its swing, and is "
+        "gently asked to carry; strides are steered back to the line. The published step height "
+        "suffices on this terrain. All methods get the same controller, each on its own state."
+        f" Symplectic Euler at 1 ms; Drumwright–Shell with µ = {MU:g}."
     )
 
 
@@ -87,17 +88,14 @@ def _differences(results: Results) -> Iterator[str]:
         "can hardly be lifted. Distance walked, as part of that of the library's default: "
         + ", ".join(f"{100 * part:.0f} % ({g})" for g, part in far.items()) + "."
     )  # fmt: skip
-    worst = max(
-        each["walks"][NO_SLIP]["landing_most"] for g in there for each in walked(results, g)
-    )
-    jammed = sum(each["walks"][NO_SLIP]["jammed"] for g in there for each in walked(results, g))
+    ours = [each["walks"][NO_SLIP] for g in there for each in walked(results, g)]
+    jammed, steps = sum(walk["jammed"] for walk in ours), sum(walk["steps"] for walk in ours)
+    down = max(walk["touchdown_most"] for walk in ours)
     yield (
-        "**Slip.** Feet whose contact is closed do not slide, to rounding. But in "
-        f"{jammed} steps of all trials a foot jams: held it is not pressed, released it is. It is "
-        "held then, and floats by up to a micrometre; as soon as that counts as an open gap it "
-        "comes down without friction, which moves the foot by some ten micrometres. Such "
-        f"landings, and those at the end of a swing, add up to {1e3 * worst:.2g} mm in the worst "
-        "stance."
+        "**Slip.** Feet on the ground do not slide, to rounding. In the one step with which it "
+        f"comes down a foot moves by {down:.1g} m at most along the ground. In {jammed} of {steps} "
+        "steps a foot jams: held it is not pressed, released it is. Then it is held, and the step "
+        "is marked as inconsistent: no finite friction does that."
     )
 
 

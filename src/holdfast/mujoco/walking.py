@@ -4,10 +4,11 @@ What is measured of a step:
 
 - *slip*: how fast the material points of a foot that are pressed on the ground slide, by the
   velocity after the step and the contact points before it, the fastest contact of a foot; times
-  the step, summed up over a stance. It is what the contact model answers for. Contacts count that
-  are closed when the step begins, by the measure of `Stepper` (a gap of 1e-5 of the mean size);
-- *landing*: the same for pressed contacts whose gap is open when the step begins, if only by a
-  micrometre: `Stepper` may let them come down without friction;
+  the step, summed up over a stance, from the first step on that begins with the foot on the
+  ground, also where the foot has left the ground since;
+- *touchdown*: the same in the one step before, with which the foot comes down. It is in the air
+  until that step ends, and may meet the ground without friction;
+- *aloft*: how many steps of its stances a foot is off the ground;
 - *drift*: how far the points that slip is about really moved along the ground, summed up as
   vectors: it has what position correction and the second order of the time step add;
 - *time*: CPU time of this thread, of the steps alone;
@@ -28,7 +29,6 @@ from holdfast.experiments.gait import Gait, Trot, heading
 from holdfast.experiments.terrain import Terrain
 from holdfast.experiments.walker import KP, KV, walker
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._quick import OPEN
 from holdfast.mujoco.scenes import LEGS
 
 clock = time.thread_time  # [s] CPU time: what else the machine does is not counted
@@ -61,18 +61,16 @@ class Course:
 
 @dataclass(frozen=True)
 class Press:
-    """A foot that is pressed on the ground: which, where, the normal there, the gap before."""
+    """A foot that is pressed on the ground: which, where, and the normal there."""
 
     foot: int
     point: np.ndarray
     normal: np.ndarray
-    gap: float
 
     @classmethod
     def of(cls, contact: Any, i: int, foot: int) -> Press:
         """Contact i of a list."""
-        point, normal = contact.pos[i].copy(), contact.frame[i, :3].copy()
-        return cls(foot, point, normal, float(contact.dist[i]))
+        return cls(foot, contact.pos[i].copy(), contact.frame[i, :3].copy())
 
 
 class Walk:
@@ -96,18 +94,19 @@ class Walk:
         self.times: list[float] = []
         self.solves: list[float] = []
         self.contacts: list[int] = []
-        self.failures = self.fallbacks = self.jammed = self.falls = 0
+        self.failures = self.fallbacks = self.jammed = self.falls = self.aloft = 0
         self.problem = ""
         self.work = 0.0
         self.slip: dict[tuple[int, int], float] = {}
-        self.landing: dict[tuple[int, int], float] = {}
+        self.touchdown: dict[tuple[int, int], float] = {}
         self.drift: dict[tuple[int, int], np.ndarray] = {}
-        self.path: list[list[float]] = []  # of the first foot: x, y, z, slip, landing
+        self.path: list[list[float]] = []  # of the first foot: x, y, z, slip, touchdown
         self.poses: list[list[float]] = []
         self._start = np.array(self.data.qpos)
         self._feet = np.array([self.model.geom(f"{leg}_foot").id for leg in LEGS])
         self._shanks = np.array(self.model.geom_bodyid)[self._feet]
         self._trunk = self.model.body("trunk").id
+        self._touches = np.zeros(4, dtype=bool)
         self._down = False
         self._since = np.zeros(2)
         self._kinematics()
@@ -132,7 +131,7 @@ class Walk:
         if self.problem:
             return
         data = self.data
-        data.ctrl[:] = self.trot(data.time, data.qpos)
+        data.ctrl[:] = self.trot(data.time, data.qpos, self._touches)
         q, v = data.qpos[7:].copy(), data.qvel.copy()
         torque = np.clip(KP * (data.ctrl - q) - KV * v[6:], -TORQUE, TORQUE)
         begin = clock()
@@ -148,7 +147,7 @@ class Walk:
         self._measure()
 
     def sample(self) -> None:
-        """Keep the place of the first foot, and how far it slid and landed since the last one."""
+        """Keep the place of the first foot, and how far it slid since then, also touching down."""
         place = np.round(self.scratch.geom_xpos[self._feet[0]], 7).tolist()
         self.path.append([*place, *(float(f"{moved:.4g}") for moved in self._since)])
         self._since[:] = 0.0
@@ -162,29 +161,31 @@ class Walk:
         mujoco.mj_kinematics(self.model, self.scratch)
 
     def _measure(self) -> None:
-        h, closed = self.model.opt.timestep, OPEN * self.model.stat.meansize
-        pressed = self._pressed()
+        h, pressed = self.model.opt.timestep, self._pressed()
         speeds = [self._slid(press) for press in pressed]
         place = self.scratch.xpos[self._shanks].copy()
         turn = self.scratch.xmat[self._shanks].reshape(4, 3, 3).copy()
         self._kinematics()
-        slid, landed, moved = np.zeros(4), np.zeros(4), np.zeros((4, 3))
+        slid, moved = np.zeros(4), np.zeros((4, 3))
         for press, speed in zip(pressed, speeds, strict=True):
             k, body = press.foot, self._shanks[press.foot]
             local = turn[k].T @ (press.point - place[k])
             now = self.scratch.xpos[body] + self.scratch.xmat[body].reshape(3, 3) @ local
             step = along(now - press.point, press.normal)
             length = float(np.linalg.norm(step)) if speed is None else h * speed
-            if press.gap > closed:
-                landed[k] = max(landed[k], length)
-            elif length >= slid[k]:
+            if length >= slid[k]:
                 slid[k], moved[k] = length, step
+        self._touches[:] = False
         for k in {press.foot for press in pressed}:
-            stance = (k, int(self.trot.cycle[k]))
-            self.slip[stance] = self.slip.get(stance, 0.0) + slid[k]
-            self.landing[stance] = self.landing.get(stance, 0.0) + landed[k]
-            self.drift[stance] = self.drift.get(stance, np.zeros(3)) + moved[k]
-        self._since += slid[0], landed[0]
+            self._touches[k], stance = True, (k, int(self.trot.cycle[k]))
+            if self.trot.lands[k]:
+                self.touchdown[stance] = slid[k]
+            else:
+                self.slip[stance] = self.slip.get(stance, 0.0) + slid[k]
+                self.drift[stance] = self.drift.get(stance, np.zeros(3)) + moved[k]
+        self._since[int(self.trot.lands[0])] += slid[0]
+        stands = (self.trot.cycle > 0) & ~self.trot.swings & ~self.trot.lands
+        self.aloft += int(np.count_nonzero(stands & ~self._touches))
         self._look_for_falls()
 
     def _slid(self, press: Press) -> float | None:
@@ -210,7 +211,6 @@ class Walk:
         """What the walk was like, as JSON can hold it."""
         stances = [key for key in self.slip if key[1] > 0]  # not the standing before
         slips = [self.slip[key] for key in stances]
-        landings = [self.landing[key] for key in stances]
         drifts = [float(np.linalg.norm(self.drift[key])) for key in stances]
         return {
             "seconds": float(self.data.time),
@@ -229,8 +229,9 @@ class Walk:
             "stances": len(stances),
             "slip_mean": mean(slips),
             "slip_most": max(slips, default=0.0),
-            "landing_mean": mean(landings),
-            "landing_most": max(landings, default=0.0),
+            "touchdown_mean": mean(list(self.touchdown.values())),
+            "touchdown_most": max(self.touchdown.values(), default=0.0),
+            "aloft": self.aloft,
             "drift_most": max(drifts, default=0.0),
             "distance": self.distance,
             "sideways": float(self.data.qpos[1]),
