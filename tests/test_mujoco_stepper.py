@@ -449,9 +449,31 @@ def test_warning_once_per_pair_where_friction_is_exceeded() -> None:
         stepper.step(data, 20)
     assert len(caught) == 1
     assert stepper.contacts.exceeded.all()
+    assert [need for need, _ in stepper.contacts.pairs().values()] == [pytest.approx(np.tan(t))]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hf.Stepper(model, warn=False).step(data, 2)
+
+
+def test_what_a_pair_of_bodies_needs_is_told_as_the_table_has_it() -> None:
+    """Boxes of a pile, whose redundant contacts need more than their pairs do."""
+    model = mujoco.MjModel.from_xml_string(scenes.pile(5))
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    told: dict[str, float] = {}
+    for _ in range(150):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            stepper.step(data)
+        table = stepper.contacts
+        over = {f"{a} and {b} hold": need for (a, b), (need, declared) in table.pairs().items()
+                if need > declared and table.exceeded.any()}  # fmt: skip
+        for warning in caught:
+            text = str(warning.message)
+            name = text.split(" on ")[0]
+            assert name not in told  # once
+            assert f"coefficient of {over[name]:.3g}," in text
+            told[name] = over[name]
+    assert told
 
 
 @pytest.mark.parametrize("contact", [hf.NoSlip(grip="all"), hf.Viscous(0.1), hf.Frictionless()])

@@ -32,7 +32,7 @@ class Answer:
     """What a step found.
 
     Attributes:
-        rows: of the step.
+        list_rows: makes the rows of the step, or knows them.
         velocity: (nv,) after the step.
         impulse: (nefc,) along the rows [N s, N m s].
         contacts, limits: masks of what was in the problem.
@@ -44,7 +44,7 @@ class Answer:
         parts: coordinates, contacts and answer of each island, if there are several.
     """
 
-    rows: Rows
+    list_rows: Callable[[], Rows]
     velocity: np.ndarray
     impulse: np.ndarray
     contacts: np.ndarray
@@ -57,15 +57,20 @@ class Answer:
     parts: list[tuple[np.ndarray, np.ndarray, Answer]] = field(default_factory=list)
 
     @cached_property
+    def rows(self) -> Rows:
+        """Of the step; those of an island are made when somebody asks."""
+        return self.list_rows()
+
+    @cached_property
     def solution(self) -> ContactSolution:
         """The same as a `ContactSolution`, made when somebody asks."""
         return self.make()
 
 
-def from_found(rows: Rows, found: Found) -> Answer:
+def from_found(list_rows: Callable[[], Rows], found: Found) -> Answer:
     """The answer that the kernels found."""
     return Answer(
-        rows=rows,
+        list_rows=list_rows,
         velocity=found.motion,
         impulse=found.impulse,
         contacts=found.contacts,
@@ -74,7 +79,7 @@ def from_found(rows: Rows, found: Found) -> Answer:
         slip=float(found.numbers[SLIP]),
         excess=bool(found.numbers[EXCESS] > 0.0),
         consistent=bool(found.numbers[CONSISTENT] > 0.0),
-        make=lambda: solution_of(rows, found),
+        make=lambda: solution_of(list_rows(), found),
     )
 
 
@@ -103,7 +108,7 @@ def from_solution(
     grips = np.zeros(len(rows.contact), dtype=bool)
     grips[contacts] = holding & (normal > 0.0)
     return Answer(
-        rows=rows,
+        list_rows=lambda: rows,
         velocity=solution.velocity,
         impulse=impulses(rows, solution, contacts, limits),
         contacts=contacts,

@@ -11,6 +11,7 @@ from holdfast.lcp._kernel import entry, inlined, kernel
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._forces import dot
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, SPINNING, add_damping
+from holdfast.mujoco._lacking import lacks
 from holdfast.mujoco._landing import may_land
 from holdfast.mujoco._listed import list_rows, listed_at
 from holdfast.mujoco._parts import (
@@ -326,6 +327,18 @@ def put_forces(
         of_double[:, e : e + 5], sc.listed[0], sc.first, out.impulse, forces, ne + nf + nl, h,
         settings[WANTED] == 1,
     )  # fmt: skip
+
+
+@kernel
+def suffices(work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray,
+             warned: np.ndarray) -> bool:  # fmt: skip
+    """Return whether all bodies hold on declared friction, but for pairs that are known."""
+    sz = Sizes(sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5])
+    sc, _, out = carve(work, words, flags, sz)
+    return lacks(
+        sc.listed[5:7], sc.place, sc.first, sc.dim, sc.mu, out.impulse, out.contacts, out.grips,
+        warned, 0,
+    ) < 0  # fmt: skip
 
 
 @entry

@@ -82,17 +82,23 @@ def violated(answer: Answer) -> tuple[float, Wrong]:
         The depth [m], and for each island that is to be corrected its coordinates, how far its
         contacts end below what their rows say, and its answer.
     """
-    deepest, wrong = 0.0, []
+    rows = answer.rows
+    deepest, left = _violations(rows, rows.sunk, answer.velocity)
+    if left <= rows.touch:
+        return deepest, []
+    wrong = []
     for dofs, contacts, part in answer.parts or [(slice(None), slice(None), answer)]:
-        rows, sunk = part.rows, answer.rows.sunk[contacts]
-        deep, left = violations(
-            rows.efc_J, rows.first, rows.gap, sunk, rows.limit_gap, rows.error, rows.target,
-            part.velocity, len(rows.loss), rows.h,
-        )  # fmt: skip
-        deepest = max(deepest, deep)
-        if left > rows.touch:
+        sunk = rows.sunk[contacts]
+        if _violations(part.rows, sunk, part.velocity)[1] > rows.touch:
             wrong.append((dofs, sunk, part))
     return deepest, wrong
+
+
+def _violations(rows: Rows, sunk: np.ndarray, velocity: np.ndarray) -> tuple[float, float]:
+    return violations(
+        rows.efc_J, rows.first, rows.gap, sunk, rows.limit_gap, rows.error, rows.target, velocity,
+        len(rows.loss), rows.h,
+    )  # fmt: skip
 
 
 class Given:

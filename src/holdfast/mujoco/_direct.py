@@ -13,15 +13,16 @@ from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _library as lib
 from holdfast.mujoco import _whole as whole
 from holdfast.mujoco._inertia import entries, quick_kind
+from holdfast.mujoco._lacking import Grip
 from holdfast.mujoco._landing import Landing
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._options import option_addresses
-from holdfast.mujoco._parts import AT, DOF, FLAGS_AT, SIZES, gather_rows
+from holdfast.mujoco._parts import gather_numbers, gather_rows
 from holdfast.mujoco._publish import show
-from holdfast.mujoco._quick import OPEN, Quick, carve_plain
-from holdfast.mujoco._scene import Found, Scene, Sizes
+from holdfast.mujoco._quick import OPEN, Quick
+from holdfast.mujoco._scene import REPORTED, Found, Scene
 from holdfast.mujoco._shadow import AUTO, PYRAMIDAL, Shadow
 from holdfast.mujoco._support import check_data
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
@@ -237,17 +238,24 @@ class Direct(Quick):
         mujoco.mj_Euler(self._shadow.model, data)
         kernels.take_back(places, self._state)
 
-    def found(self) -> list[Found]:
-        """What the last step found, of each part, copied."""
-        parts = self._table[: int(self.report[kernels.PARTS])]
-        if len(parts) < 2:
-            return [self._found()]
-        found = []
-        for part in parts:
-            work, flags = self._work[part[AT] :], self._flags[part[FLAGS_AT] :]
-            sizes = Sizes(*part[SIZES:DOF].tolist())
-            found.append(carve_plain(work, work.view(np.int64), flags, sizes)[2])
-        return [Found(*map(np.copy, each)) for each in found]
+    def found(self) -> tuple[Found, np.ndarray]:
+        """What the last step found, copied, and the numbers of each of its parts."""
+        numbers = np.empty((int(self.report[kernels.PARTS]), REPORTED))
+        if len(numbers) > 1:
+            gather_numbers(self._work, self._words, self._flags, self._table, numbers)
+        return self._found(), numbers
+
+    def mute(self, pairs: np.ndarray) -> None:
+        """Steps in which no other pairs of bodies lack friction are done in one call."""
+        self._put(whole.WARNED, pairs)
+
+    def grip(self) -> Grip:
+        """What holds what in the last step; not copied."""
+        sc, _, out = self._carved()
+        return Grip(
+            sc.listed[5:7], sc.place, sc.first, sc.dim, sc.mu, out.impulse, out.contacts,
+            out.grips,
+        )  # fmt: skip
 
     def rows(self) -> Rows:
         """The scene of the last step as rows, copied."""

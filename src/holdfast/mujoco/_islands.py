@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from holdfast.lcp._kernel import entry
-from holdfast.mujoco._answer import Answer
+from holdfast.mujoco._answer import Answer, from_found
 from holdfast.mujoco._parts import COLUMNS, PART, connect
 from holdfast.mujoco._quick import Quick
+from holdfast.mujoco._scene import Found
 from holdfast.mujoco.assemble import Rows
 from holdfast.solution import ContactSolution
 
@@ -36,6 +37,7 @@ class Island:
         whole: all rows.
         trees: kinematic trees that it consists of, as bytes.
         dofs, lines, contacts, limits: numbers of its coordinates, rows, contacts and limits.
+        gap: of its contacts [m], as it is now; that of all rows may be changed.
     """
 
     whole: Rows
@@ -44,12 +46,28 @@ class Island:
     lines: np.ndarray
     contacts: np.ndarray
     limits: np.ndarray
+    gap: np.ndarray
 
-    def is_that_of(self, answer: Answer) -> bool:
-        """Whether it has the rows of an answer that was found in the same step."""
-        rows = answer.rows
-        same = len(rows.efc_J) == len(self.lines) and len(rows.gap) == len(self.contacts)
-        return same and np.array_equal(rows.gap, self.whole.gap[self.contacts])
+    def is_like(self, other: Island) -> bool:
+        """Whether it has the rows of another one, of the same trees and in the same step."""
+        return len(self.lines) == len(other.lines) and np.array_equal(self.gap, other.gap)
+
+    def cut_out(self, found: Found, numbers: np.ndarray) -> Found:
+        """What was found here, out of what was found everywhere."""
+        dofs, lines, contacts = self.dofs, self.lines, self.contacts
+        return Found(
+            v_free=found.v_free[dofs],
+            motion=found.motion[dofs],
+            impulse=found.impulse[lines],
+            contacts=found.contacts[contacts],
+            closed=found.closed[contacts],
+            grips=found.grips[contacts],
+            held=found.held[contacts],
+            limits=found.limits[self.limits],
+            loaded=found.loaded[lines],
+            numbers=numbers,
+            expected=found.expected[lines],
+        )
 
     @cached_property
     def rows(self) -> Rows:
@@ -116,25 +134,28 @@ class Islands:
         )  # fmt: skip
         if parts < 2:
             return []
-        of_tree = table[:, PART]
-        return [_island(rows, k, of_tree, of_dof, of_line, of_contact) for k in range(parts)]
+        members = (_members(of, parts) for of in (of_dof, of_line, of_contact, of_line[rows.limit]))
+        return [
+            Island(rows, (table[:, PART] == k).tobytes(), *who, gap=rows.gap[who[2]])
+            for k, who in enumerate(zip(*members, strict=True))
+        ]
 
 
-def _island(
-    rows: Rows,
-    name: int,
-    of_tree: np.ndarray,
-    of_dof: np.ndarray,
-    of_line: np.ndarray,
-    of_contact: np.ndarray,
-) -> Island:
-    dofs, lines = np.flatnonzero(of_dof == name), np.flatnonzero(of_line == name)
-    contacts = np.flatnonzero(of_contact == name)
-    limits = np.flatnonzero(of_line[rows.limit] == name)
-    return Island(rows, (of_tree == name).tobytes(), dofs, lines, contacts, limits)
+def _members(of: np.ndarray, parts: int) -> list[np.ndarray]:
+    """Who belongs to each part, in order."""
+    order = np.argsort(of, kind="stable")
+    return np.split(order, np.searchsorted(of[order], np.arange(parts + 1)))[1:-1]
 
 
 number: Any = entry(getattr(connect, "py_func", connect))  # the same for Python
+
+
+def apart(islands: list[Island], found: Found, numbers: np.ndarray) -> list[Answer]:
+    """The answers of all islands, out of what was found everywhere and the numbers of each."""
+    return [
+        from_found(partial(getattr, island, "rows"), island.cut_out(found, each))
+        for island, each in zip(islands, numbers, strict=True)
+    ]
 
 
 def together(rows: Rows, islands: list[Island], answers: list[Answer]) -> Answer:
@@ -148,7 +169,7 @@ def together(rows: Rows, islands: list[Island], answers: list[Answer]) -> Answer
         contacts[island.contacts], grips[island.contacts] = answer.contacts, answer.grips
         limits[island.limits] = answer.limits
     return Answer(
-        rows=rows,
+        list_rows=lambda: rows,
         velocity=velocity,
         impulse=impulse,
         contacts=contacts,

@@ -356,6 +356,19 @@ def show_parts(
 
 
 @entry
+def gather_numbers(
+    work: np.ndarray, words: np.ndarray, flags: np.ndarray, table: np.ndarray,
+    numbers_out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill in the numbers that were found for each part."""
+    for k in range(numbers_out.shape[0]):
+        _, _, found = carve(work[table[k, AT] :], words[table[k, AT] :],
+                            flags[table[k, FLAGS_AT] :], sizes_at(table, k))  # fmt: skip
+        for e in range(REPORTED):
+            numbers_out[k, e] = found.numbers[e]
+
+
+@entry
 def gather_rows(
     work: np.ndarray, words: np.ndarray, flags: np.ndarray, sizes: np.ndarray, table: np.ndarray,
     parts: int,

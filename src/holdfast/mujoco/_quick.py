@@ -71,6 +71,7 @@ class Quick:
             (whole.SETTINGS, self._settings), (whole.OPTIONS, self._options),
             (whole.SIZES, self._sizes), (whole.TABLE, self._table), (whole.REPORT, self.report),
             (whole.CONTACT, np.array(STRIDE * [0] + [8])),
+            (whole.WARNED, np.zeros((0, 2), dtype=np.int64)),
         ):  # fmt: skip
             self._put(field, array)
         self._memory_of_search = np.zeros(0)
@@ -142,7 +143,7 @@ class Quick:
         status = self._run(whole.ROWS)
         if status == NOT_SETTLED:
             status = self._search()
-        return from_found(rows, self._found()) if status == FOUND else None
+        return from_found(lambda: rows, self._found()) if status == FOUND else None
 
     def _search(self) -> int:
         """Search for the motion of the parts that are not usual; FOUND, or what is in doubt."""

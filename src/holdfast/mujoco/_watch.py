@@ -4,50 +4,66 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from holdfast.errors import FrictionWarning
+from holdfast.lcp._kernel import entry
 from holdfast.mujoco._answer import Answer
-from holdfast.mujoco._forces import EXCEEDED
-from holdfast.mujoco.contacts import Contacts, name_of
+from holdfast.mujoco._lacking import Grip, friction_of_pair, lacks
+from holdfast.mujoco.contacts import name_of
 
 _PACKAGE = str(Path(__file__).parents[1])
 
 
+_lacks: Any = entry(getattr(lacks, "py_func", lacks))  # the same for Python
+_friction_of_pair: Any = entry(getattr(friction_of_pair, "py_func", friction_of_pair))
+
+
+def grip_of(answer: Answer) -> Grip:
+    """What holds what in an answer."""
+    rows = answer.rows
+    return Grip(
+        np.ascontiguousarray(rows.bodies.T), rows.place, rows.first, rows.dim, rows.mu,
+        answer.impulse, answer.contacts, answer.grips,
+    )  # fmt: skip
+
+
 class FrictionWatch:
-    """Warns once per pair of bodies."""
+    """Warns once per pair of bodies.
+
+    Attributes:
+        warned: (k, 2) pairs so far.
+    """
 
     def __init__(self) -> None:
-        self._warned: set[tuple[int, ...]] = set()
+        self.warned = np.zeros((0, 2), dtype=np.int64)
 
-    def __call__(self, model: Any, answer: Answer, table: Callable[[], Contacts]) -> None:
+    def __call__(self, model: Any, grip: Grip) -> bool:
         """Warn about pairs whose contacts, taken together, need more than the model declares.
 
         Args:
             model: names the bodies.
-            answer: of a step in which some contact needs more.
-            table: makes the table of contacts of that step.
+            grip: of a step in which some contact needs more.
+
+        Returns:
+            Whether there are new ones.
         """
-        rows, contacts, solution = answer.rows, answer.contacts, answer.solution
-        over = solution.required_friction() > rows.mu[contacts] * (1 + EXCEEDED)
-        over &= solution.sticking
-        pairs = {tuple(sorted(pair)) for pair in rows.bodies[contacts][over].tolist()}
-        if not pairs - self._warned:
-            return
-        whole = {frozenset(names): both for names, both in table().pairs().items()}
-        for pair in sorted(pairs - self._warned):
-            names = [name_of(model, "body", i) for i in pair]
-            need, declared = whole[frozenset(names)]
-            if need > declared * (1 + EXCEEDED):
-                self._warned.add(pair)
-                warnings.warn(
-                    f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
-                    f"coefficient of {need:.3g}, the model declares {declared:.3g}",
-                    FrictionWarning,
-                    stacklevel=_frames_of_ours(),
-                )
+        before, i = len(self.warned), -1
+        while (i := _lacks(*grip, self.warned, i + 1)) >= 0:
+            need, declared = _friction_of_pair(*grip[:-1], i)
+            pair = np.sort(grip.bodies[:, i])
+            self.warned = np.vstack([self.warned, pair])
+            names = [name_of(model, "body", int(body)) for body in pair]
+            warnings.warn(
+                f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
+                f"coefficient of {need:.3g}, the model declares {declared:.3g}",
+                FrictionWarning,
+                stacklevel=_frames_of_ours(),
+            )
+        return len(self.warned) > before
 
 
 def _frames_of_ours() -> int:

@@ -49,7 +49,7 @@ BEGIN, GUARDED, STATUS, MODEL, DATA, PYRAMIDS, SENSORS, TRIAL, SPINS, DERIVATIVE
 (PLACES, CONTACT, ARRAYS, SETTINGS, OPTIONS, WORK, FLAGS, SIZES, TABLE, REPORT, STATE, SEGMENTS,
  BEFORE,
  LEFT, WRITTEN, COUNTS, GEOM_BODY, ROOT, MOVING, RADIUS, JOINTS, LIMITED, RANGE, JOINT_MARGIN,
- TENDON_MARGIN, THERE, MEMO, _END) = range(10, 66, 2)  # fmt: skip
+ TENDON_MARGIN, THERE, MEMO, WARNED, _END) = range(10, 68, 2)  # fmt: skip
 (GET_STATE, SET_STATE, FWD_KINEMATICS, MAKE_M, FACTOR_M, COM_VEL, COLLISION, MAKE_CONSTRAINT,
  TRANSMISSION, SENSOR_POS, ENERGY_POS, FWD_VELOCITY, SENSOR_VEL, ENERGY_VEL, FWD_ACTUATION,
  FWD_ACCELERATION, IMPLICIT_STEP, SENSOR_ACC, EULER, INTEGRATE, KINEMATICS,
@@ -261,6 +261,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     sizes = mem.words(desk[SIZES], 1, desk[SIZES + 1])[0]
     table = mem.words(desk[TABLE], desk[TABLE + 1] // COLUMNS, COLUMNS)
     memo = mem.floats(desk[MEMO], desk[MEMO + 1] // KNOWN, KNOWN)
+    warned = mem.words(desk[WARNED], desk[WARNED + 1] // 2, 2)
     status, h, guarded = FOUND, options[0], desk[GUARDED] == 1
     if desk[BEGIN] <= ROWS:
         status = usual.take_over(
@@ -292,6 +293,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
             report[usual.SLIPPED] = max(report[usual.SLIPPED], report[usual.WORST_SLIP])
             report[usual.SUNK] = max(report[usual.SUNK], report[usual.DEEPEST])
             told = report[usual.LACKS] == 0.0 or settings[usual.QUIET] == 1
+            told = told or usual.suffices(work, words, flags, sizes, warned)
             clean = report[usual.LEFT] <= options[1] and told
             status = DONE if clean and report[usual.TIED] > 0.0 else LOOK
         if status == DONE:  # else it is Python that leaves the position

@@ -24,7 +24,7 @@ from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco._answer import Answer, from_found, from_solution
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
 from holdfast.mujoco._direct import Direct
-from holdfast.mujoco._islands import Islands, together
+from holdfast.mujoco._islands import Island, Islands, apart, together
 from holdfast.mujoco._landing import ROUNDS, Landing, may_land
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._mj import mujoco
@@ -35,7 +35,7 @@ from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import check_finite, is_finite
 from holdfast.mujoco._usual import FOUND
-from holdfast.mujoco._watch import FrictionWatch
+from holdfast.mujoco._watch import FrictionWatch, grip_of
 from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
 from holdfast.mujoco.contacts import Contacts
@@ -114,7 +114,7 @@ class Stepper:
         )
         self.warn = warn
         self._quick, self._islands = Quick(self.contact), Islands(model, self.contact)
-        self._solved: dict[bytes, Answer] = {}  # in this step, by island
+        self._solved: dict[bytes, tuple[Island, Answer]] = {}  # in this step, by its trees
         self._watch = FrictionWatch()
         self._warm: tuple[bytes, np.ndarray] | None = None
         self._in_use = threading.Lock()
@@ -146,13 +146,13 @@ class Stepper:
 
     def _in_parts(self) -> Answer:
         """What the usual path found, as the answers of all islands."""
-        rows, found = self._direct.rows(), self._direct.found()
-        islands = self._islands.of(rows) if len(found) > 1 else []
+        rows, (found, numbers) = self._direct.rows(), self._direct.found()
+        islands = self._islands.of(rows) if len(numbers) > 1 else []
         if not islands:
-            return from_found(rows, found[0])
-        answers = [from_found(i.rows, each) for i, each in zip(islands, found, strict=True)]
+            return from_found(lambda: rows, found)
+        answers = apart(islands, found, numbers)
         for island, answer in zip(islands, answers, strict=True):
-            self._solved[island.trees] = answer
+            self._solved[island.trees] = island, answer
         return together(rows, islands, answers)
 
     @property
@@ -284,10 +284,10 @@ class Stepper:
             return self._solve_one(rows, self._quick)
         answers = []
         for island in islands:
-            answer = self._solved.get(island.trees)
-            if answer is None or not island.is_that_of(answer):
+            before, answer = self._solved.get(island.trees, (None, None))
+            if before is None or answer is None or not island.is_like(before):
                 answer = self._solve_one(island.rows, self._islands.quick(island))
-            self._solved[island.trees] = answer
+            self._solved[island.trees] = island, answer
             answers.append(answer)
         return together(rows, islands, answers)
 
@@ -347,7 +347,9 @@ class Stepper:
             self.inconsistent += 1
         self._fastest = max(self._fastest, slip)
         if self.warn and excess:
-            self._watch(self.model, self._ask(), lambda: self.contacts)
+            held = self._direct.grip() if self._found is None else grip_of(self._found)
+            if self._watch(self.model, held):
+                self._direct.mute(self._watch.warned)
 
     def _advance(self, data: Any, answer: Answer) -> None:
         """Integrate with exactly the velocity that was solved for; then correct the position."""
