@@ -41,6 +41,7 @@ class Scene:
     Attributes:
         restart: steps after which all settings start again: MuJoCo drops a row, and what has
             fallen has no contacts any more; 0 for never.
+        before: steps that holdfast takes first, so that all begin where it has come to rest.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Scene:
     steps: int = 400
     seconds: float = 20.0
     restart: int = 0
+    before: int = 0
 
 
 @dataclass
@@ -93,7 +95,8 @@ SCENES = (
     Scene("grasp", lambda: scenes.row_of_boxes(2)),
     Scene("quadruped", scenes.quadruped),
     Scene("row of 20", _row, restart=20),
-    Scene("pile of 20", lambda: scenes.pile(20), seconds=60.0),
+    Scene("pile of 20, falling", lambda: scenes.pile(20), seconds=60.0),
+    Scene("pile of 20, at rest", lambda: scenes.pile(20), seconds=60.0, before=800),
     Scene("plate 16", lambda: plate(16)),
     Scene("plate 64", lambda: plate(64)),
     Scene("plate 256", lambda: plate(256)),
@@ -129,8 +132,10 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
     noslip = copy.copy(model)
     for name, value in NOSLIP.items():
         setattr(noslip.opt, name, value)
-    hf.Stepper(model, warn=False).step(copy.copy(data), WARM_UP)  # compiles kernels
-    stepper = hf.Stepper(model, warn=False)
+    hf.Stepper(model).step(copy.copy(data), WARM_UP)  # compiles kernels
+    if scene.before:
+        hf.Stepper(model).step(data, scene.before)
+    stepper = hf.Stepper(model)
     default = Clock(copy.copy(data), lambda d: mujoco.mj_step(model, d))
     recipe = Clock(copy.copy(data), lambda d: mujoco.mj_step(noslip, d))
     ours = Clock(copy.copy(data), stepper.step)
@@ -170,6 +175,7 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
 
 HEADINGS = ("scene", "contacts", "default, µs", "noslip, µs", "ours, µs", "its p99", "/ default",
             "/ noslip", "inconsistent", "slip, m/s", "sinks in, m")  # fmt: skip
+WIDTHS = (20, *[12] * (len(HEADINGS) - 1))
 
 
 def cells(outcome: Outcome) -> tuple[str, ...]:
@@ -198,13 +204,14 @@ def main() -> None:
     warnings.simplefilter("ignore")
     part = 4 if given.quick else 1
     outcomes = []
-    print("  ".join(heading.rjust(12) for heading in HEADINGS))
+    print("  ".join(cell.rjust(width) for cell, width in zip(HEADINGS, WIDTHS, strict=True)))
     for scene in SCENES:
         if given.scenes and not any(word in scene.name for word in given.scenes):
             continue
         outcome = measure(scene, scene.steps // part, scene.seconds / part)
         outcomes.append(outcome)
-        print("  ".join(cell.rjust(12) for cell in cells(outcome)), outcome.problem, flush=True)
+        line = zip(cells(outcome), WIDTHS, strict=True)
+        print("  ".join(cell.rjust(width) for cell, width in line), outcome.problem, flush=True)
     versions = {"mujoco": mujoco.__version__, "numpy": np.__version__,
                 "python": platform.python_version(), "machine": platform.machine()}  # fmt: skip
     record = [{**asdict(o), "ratios": o.ratios} for o in outcomes]
