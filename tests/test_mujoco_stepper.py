@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
+from dataclasses import replace
 from functools import partial
 
 import mujoco
@@ -13,6 +14,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.mujoco import FrictionWarning, UnsupportedError, scenes
+from holdfast.mujoco.contacts import Contacts
 
 BOX = '<body name="box" pos="0 0 .1"><freejoint/><geom name="g" type="box" size=".1 .1 .1"/></body>'
 FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
@@ -474,6 +476,15 @@ def test_what_a_pair_of_bodies_needs_is_told_as_the_table_has_it() -> None:
             assert f"coefficient of {over[name]:.3g}," in text
             told[name] = over[name]
     assert told
+
+
+def test_a_pair_of_bodies_is_one_pair_whichever_geom_comes_first() -> None:
+    """Two bodies lean on each other with a box and a sphere each."""
+    flat = {"bodies": [("a", "b"), ("b", "a")], "normal_force": np.array([2.0, 2.0]),
+            "normal": np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]),
+            "force": np.array([[1.0, 0.0, 2.0], [1.0, 0.0, -2.0]]),
+            "declared": np.array([0.5, 0.3])}  # fmt: skip
+    assert replace(Contacts.none(), **flat).pairs() == {("a", "b"): (0.0, 0.3)}
 
 
 @pytest.mark.parametrize("contact", [hf.NoSlip(grip="all"), hf.Viscous(0.1), hf.Frictionless()])

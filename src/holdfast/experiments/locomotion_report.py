@@ -90,9 +90,10 @@ def _differences(results: Results) -> Iterator[str]:
     )  # fmt: skip
     ours = [each["walks"][NO_SLIP] for g in there for each in walked(results, g)]
     jammed, steps = sum(walk["jammed"] for walk in ours), sum(walk["steps"] for walk in ours)
-    down = max(walk["touchdown_most"] for walk in ours)
+    slip, down = (max(walk[what] for walk in ours) for what in ("slip_most", "touchdown_most"))
     yield (
-        "**Slip.** Feet on the ground do not slide, to rounding. In the one step with which it "
+        f"**Slip.** Feet on the ground slide by {slip:.1g} m in the worst stance. In the one step "
+        "with which it "
         f"comes down a foot moves by {down:.1g} m at most along the ground. In {jammed} of {steps} "
         "steps a foot jams: held it is not pressed, released it is. Then it is held, and the step "
         "is marked as inconsistent: no finite friction does that."

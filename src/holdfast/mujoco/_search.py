@@ -223,8 +223,12 @@ def strained(sc: Scene, wk: Work, out: Found) -> int:
 
 
 @kernel
-def ease(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
-    """Ease what strains, by a coarser rank tolerance or by releasing it; return if that is done."""
+def ease(sc: Scene, nr: Numbers, settled: bool, wk: Work, out: Found) -> bool:
+    """Ease what strains, by a coarser rank tolerance or by releasing it; return if that is done.
+
+    What jams cannot be released. The tolerance that eases it lets contacts slide a little, so it
+    is for motions alone that the search has settled on.
+    """
     tense, rank_tol = strained(sc, wk, out), out.numbers[RANK_TOL]
     if tense < 0:
         return False
@@ -232,7 +236,7 @@ def ease(sc: Scene, nr: Numbers, wk: Work, out: Found) -> bool:
         out.held[tense] = False
         wk.masks[3, tense] = True
         return True
-    if rank_tol < COARSEST:
+    if rank_tol == nr.rank_tol or (settled and rank_tol < COARSEST):
         out.numbers[RANK_TOL] *= COARSER
         return True
     return False
@@ -320,7 +324,7 @@ def weigh(sc: Scene, nr: Numbers, y: np.ndarray, k: int, status: int, wk: Work, 
         return AGAIN
     status = share(sc, ne, out.held, n, wk, out)
     tied = status == SHARED or tied_as_solved(sc, out.held, status >= 0, n, wk, out)
-    if ease(sc, nr, wk, out):
+    if ease(sc, nr, False, wk, out):
         return AGAIN
     if 2 * out.numbers[SOLVES] > MAX_SOLVES + 2:  # it takes long: no more second thoughts
         for i in range(sc.gap.shape[0]):
@@ -330,6 +334,8 @@ def weigh(sc: Scene, nr: Numbers, y: np.ndarray, k: int, status: int, wk: Work, 
         return AGAIN
     if list_closing(sc, nr, ne, nf, out.motion, -nr.touch, out):
         hold_new(sc, wk, out)
+        return AGAIN
+    if ease(sc, nr, True, wk, out):
         return AGAIN
     if balanced(sc, wk, out):
         conclude(sc, n, tied, wk, out)

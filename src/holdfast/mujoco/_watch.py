@@ -41,17 +41,14 @@ class FrictionWatch:
     def __init__(self) -> None:
         self.warned = np.zeros((0, 2), dtype=np.int64)
 
-    def __call__(self, model: Any, grip: Grip) -> bool:
+    def __call__(self, model: Any, grip: Grip) -> None:
         """Warn about pairs whose contacts, taken together, need more than the model declares.
 
         Args:
             model: names the bodies.
             grip: of a step in which some contact needs more.
-
-        Returns:
-            Whether there are new ones.
         """
-        before, i = len(self.warned), -1
+        i = -1
         while (i := _lacks(*grip, self.warned, i + 1)) >= 0:
             need, declared = _friction_of_pair(*grip[:-1], i)
             pair = np.sort(grip.bodies[:, i])
@@ -63,7 +60,6 @@ class FrictionWatch:
                 FrictionWarning,
                 stacklevel=_frames_of_ours(),
             )
-        return len(self.warned) > before
 
 
 def _frames_of_ours() -> int:

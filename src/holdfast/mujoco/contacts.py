@@ -87,12 +87,16 @@ class Contacts:
         Single contact forces are not unique where contacts are redundant; the net friction of
         a pair over its net normal force is what a user can compare.
         """
-        result = {}
+        result: dict[tuple[str, str], tuple[float, float]] = {}
         for pair in dict.fromkeys(self.bodies):
-            some = [i for i, other in enumerate(self.bodies) if other == pair]
+            turned = pair[::-1]
+            if turned in result:
+                continue
+            some = [i for i, other in enumerate(self.bodies) if other in (pair, turned)]
+            sign = np.array([1.0 if self.bodies[i] == pair else -1.0 for i in some])
             normal = float(self.normal_force[some].sum())
             along = self.force[some] - self.normal_force[some, None] * self.normal[some]
-            net = float(np.linalg.norm(along.sum(axis=0)))
+            net = float(np.linalg.norm(sign @ along))
             need = net / normal if normal > 0.0 else (np.inf if net > 0.0 else 0.0)
             result[pair] = (need, float(self.declared[some].min()))
         return result

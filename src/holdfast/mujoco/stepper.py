@@ -348,7 +348,9 @@ class Stepper:
         self._fastest = max(self._fastest, slip)
         if self.warn and excess:
             held = self._direct.grip() if self._found is None else grip_of(self._found)
-            if self._watch(self.model, held):
+            try:
+                self._watch(self.model, held)
+            finally:  # warnings may be errors
                 self._direct.mute(self._watch.warned)
 
     def _advance(self, data: Any, answer: Answer) -> None:
