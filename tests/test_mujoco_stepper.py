@@ -479,7 +479,7 @@ def test_what_a_pair_of_bodies_needs_is_told_as_the_table_has_it() -> None:
 
 
 def test_a_pair_of_bodies_is_one_pair_whichever_geom_comes_first() -> None:
-    """Two bodies lean on each other with a box and a sphere each."""
+    """Friction at one contact undoes that at the other, as they are listed the other way round."""
     flat = {"bodies": [("a", "b"), ("b", "a")], "normal_force": np.array([2.0, 2.0]),
             "normal": np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]),
             "force": np.array([[1.0, 0.0, 2.0], [1.0, 0.0, -2.0]]),

@@ -18,7 +18,7 @@ OUTWARD = np.sign(HIPS[:, 0])  # knees point away from the middle
 FEET = np.array([[0.12, 0.10, -0.14], [0.12, -0.10, -0.14], [-0.12, 0.10, -0.14],
                  [-0.12, -0.10, -0.14]])  # targets of the original [m]  # fmt: skip
 RADIUS = 0.01  # of the feet [m]
-GIVE = 0.0012  # [m] by which the servos give way under half of the weight
+GIVE = 0.0012  # [m] about what the servos give way by, under half of the weight
 SETTLE = 0.015  # [s] in which a foot that has come down is asked to carry weight
 OFFSETS = np.array([0.0, 0.5, 0.5, 0.0])  # of the phase: diagonal legs swing together
 

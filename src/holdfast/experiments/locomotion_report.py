@@ -93,10 +93,9 @@ def _differences(results: Results) -> Iterator[str]:
     slip, down = (max(walk[what] for walk in ours) for what in ("slip_most", "touchdown_most"))
     yield (
         f"**Slip.** Feet on the ground slide by {slip:.1g} m in the worst stance. In the one step "
-        "with which it "
-        f"comes down a foot moves by {down:.1g} m at most along the ground. In {jammed} of {steps} "
-        "steps a foot jams: held it is not pressed, released it is. Then it is held, and the step "
-        "is marked as inconsistent: no finite friction does that."
+        f"with which it comes down a foot moves by {down:.1g} m at most along the ground. In "
+        f"{jammed} of {steps} steps a foot jams: held it is not pressed, released it is. Then it "
+        "is held, and the step is marked as inconsistent: no finite friction does that."
     )
 
 

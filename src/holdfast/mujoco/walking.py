@@ -229,7 +229,6 @@ class Walk:
             "stances": len(stances),
             "slip_mean": mean(slips),
             "slip_most": max(slips, default=0.0),
-            "touchdown_mean": mean(list(self.touchdown.values())),
             "touchdown_most": max(self.touchdown.values(), default=0.0),
             "aloft": self.aloft,
             "drift_most": max(drifts, default=0.0),
