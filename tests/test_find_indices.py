@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from holdfast.errors import InputError, NotPositiveDefiniteError, NotSymmetricError
-from holdfast.lcp._checks import as_matrix, as_vector
+from holdfast.lcp.checks import as_matrix, as_vector
 from holdfast.lcp.find_indices import Indices, find_indices
 from scenes import cube_on_floor, four_bar, grasp
 

@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from holdfast.mujoco import _leaf_first, scenes
-from holdfast.mujoco._leaf_first import all_to_white, factor, from_white, motion_to_white, to_white
+from holdfast.linalg import ltl as _leaf_first
+from holdfast.linalg.ltl import all_to_white, factor, from_white, motion_to_white, to_white
+from holdfast.mujoco import scenes
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast._stack import ORDER, Stack, stack_of
 from holdfast.errors import InputError
-from holdfast.lcp import _checks
+from holdfast.lcp import checks
 from holdfast.lcp.inertia import InertiaFactor
 
 _VERSION = 1  # of the file format of `save`
@@ -93,7 +93,7 @@ class ContactProblem:
 
     def __post_init__(self) -> None:
         set_ = self._set
-        M = np.array(_checks.as_array("M", self.M))
+        M = np.array(checks.as_array("M", self.M))
         blocks = M.view() if M.ndim == 3 else M[None]
         if M.ndim not in (2, 3) or M.shape[-1] != M.shape[-2]:
             raise InputError("M", f"has shape {M.shape}; expected (m, m) or blocks (nb, s, s)")
@@ -132,14 +132,14 @@ class ContactProblem:
         for name in _NUMERIC:
             value = getattr(self, name)
             if value is not None:
-                _checks.check_finite(name, value)
-        _checks.check_symmetric("M", M)
+                checks.check_finite(name, value)
+        checks.check_symmetric("M", M)
         stack = stack_of(self, blocks)
         set_("stack", stack)
         for name, rows in zip(ORDER, stack.split(stack.arrays.values), strict=True):
             set_(name, rows)
         if not self.factor.definite:
-            raise _checks.not_positive_definite("M", blocks)
+            raise checks.not_positive_definite("M", blocks)
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
@@ -153,7 +153,7 @@ class ContactProblem:
             value = getattr(self, name)
             if value is not None:
                 if np.ndim(value) == 0:
-                    value = np.full(n, _checks.as_array(name, value))
+                    value = np.full(n, checks.as_array(name, value))
                 value = _vector(name, value, n, ("N", self.N))
                 self._set(name, value)
                 _check_nonnegative(name, value)
@@ -350,14 +350,14 @@ def _vector(name: str, value: Any, size: int, of: tuple[str, np.ndarray]) -> np.
     """A copy of a vector; zeros for None."""
     if value is None:
         return np.zeros(size)
-    return np.array(_checks.as_vector(name, value, size, of=of))
+    return np.array(checks.as_vector(name, value, size, of=of))
 
 
 def _matrix(name: str, value: Any, m: int, M: np.ndarray) -> np.ndarray:
     """A matrix; no rows for None."""
     if value is None:
         return np.zeros((0, m))
-    return _checks.as_matrix(name, value, cols=m, of=("M", M))
+    return checks.as_matrix(name, value, cols=m, of=("M", M))
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:

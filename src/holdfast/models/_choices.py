@@ -8,7 +8,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
-from holdfast.lcp import _checks
+from holdfast.lcp import checks
 from holdfast.problem import ContactProblem
 
 
@@ -24,18 +24,12 @@ def check_options(options: Any) -> None:
         raise InputError("options", f"is {options!r}; expected holdfast.lcp.Options or None")
 
 
-def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
-    """Refuse a value that is not among the known ones, and list those."""
-    if value not in known:
-        raise InputError(name, f"is {value!r}; expected one of {', '.join(known)}")
-
-
 def coefficients(name: str, value: Any, problem: ContactProblem) -> np.ndarray:
     """(n,) coefficients from one number, an array, or the problem's own if None."""
     value = getattr(problem, name) if value is None else value
     if value is None:
         raise InputError(name, f"is missing: give it to the model or to ContactProblem.{name}")
-    array = _checks.as_array(name, value)
+    array = checks.as_array(name, value)
     if array.ndim > 0 and array.shape != (problem.n,):
         raise InputError(name, f"has shape {array.shape} but there are {problem.n} contacts")
     array = np.broadcast_to(array, (problem.n,)).copy()

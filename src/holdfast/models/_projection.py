@@ -19,11 +19,11 @@ from holdfast import lcp
 from holdfast.errors import InfeasibleError, InputError, SolveError
 from holdfast.lcp._solve import SOLVED
 from holdfast.lcp.factored import Arrays, mend, run
-from holdfast.lcp.find_indices import ambiguous, gap
+from holdfast.lcp.find_indices import RANK_TOL, ambiguous, gap
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import DEFAULT
 from holdfast.lcp.result import after, among, data_of, first_loaded, scalars
-from holdfast.models._reduction import RANK_TOL, ROUNDING, Elimination, check_targets
+from holdfast.models._reduction import ROUNDING, Elimination, check_targets
 from holdfast.problem import ContactProblem
 from holdfast.solution import ContactSolution, Level
 

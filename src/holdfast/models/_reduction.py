@@ -19,10 +19,10 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
+from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.problem import ContactProblem
 
-RANK_TOL = 1e-6  # see `holdfast.find_indices`
 ZERO_ROW = lcp.Options().zero_row
 SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
 ROUNDING = 1e-14  # relative speed along a row that is rounding

@@ -10,8 +10,9 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InfeasibleError, RayTerminationError, SolveError
+from holdfast.lcp.checks import check_choice
 from holdfast.lcp.lemke import lemke
-from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
+from holdfast.models._choices import check_options, check_problem, coefficients
 from holdfast.models._coulomb import INSIDE, CoulombSolution
 from holdfast.models._pyramid import (
     PyramidLCP,

@@ -9,7 +9,8 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import UncertifiedError
-from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
+from holdfast.lcp.checks import check_choice
+from holdfast.models._choices import check_options, check_problem, coefficients
 from holdfast.models._coulomb import INSIDE, CoulombSolution, gauge
 from holdfast.models._dissipation import Answer, Program
 from holdfast.models._pyramid import check_directions, check_friction_rows

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._choices import check_choice, check_options, check_problem
+from holdfast.lcp.checks import check_choice
+from holdfast.models._choices import check_options, check_problem
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from holdfast.errors import InputError
-from holdfast.lcp import _checks
-from holdfast.models._choices import check_choice
+from holdfast.lcp import checks
+from holdfast.lcp.checks import check_choice
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Law:
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, ("stick", "viscous", "frictionless"))
-        value = _checks.as_array("mu_v", self.mu_v)
+        value = checks.as_array("mu_v", self.mu_v)
         if value.ndim or not (np.isfinite(value) and value >= 0.0):
             raise InputError("mu_v", f"is {self.mu_v}; it must be finite and not negative")
         if value > 0.0 and self.kind != "viscous":

@@ -10,10 +10,10 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
-from holdfast.lcp.find_indices import check_rank_tol
-from holdfast.models._choices import check_choice, check_options, check_problem
+from holdfast.lcp.checks import check_choice
+from holdfast.lcp.find_indices import RANK_TOL, check_rank_tol
+from holdfast.models._choices import check_options, check_problem
 from holdfast.models._grip import grip_loaded
-from holdfast.models._reduction import RANK_TOL
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.models.laws import Law

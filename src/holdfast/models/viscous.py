@@ -9,9 +9,10 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.errors import InputError
-from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
+from holdfast.lcp.checks import check_choice
+from holdfast.lcp.find_indices import RANK_TOL
+from holdfast.models._choices import check_options, check_problem, coefficients
 from holdfast.models._projection import project
-from holdfast.models._reduction import RANK_TOL
 from holdfast.models._velocity import drag_forces, drag_matrix, solve_velocity
 from holdfast.models.base import ContactModel
 from holdfast.problem import ContactProblem

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import fast_kernel, inlined, kernel
-from holdfast.lcp._pivoting import dot
-from holdfast.lcp._views import part
+from holdfast._jit import fast_kernel, inlined, kernel
+from holdfast.linalg.ltl import motion_to_white, to_white
+from holdfast.linalg.vectors import add, dot
+from holdfast.linalg.views import part
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._components import component_of, compress, list_dofs, split
-from holdfast.mujoco._leaf_first import add, motion_to_white, to_white
 from holdfast.mujoco._release import BALANCED
 from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, Work
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
 from holdfast.mujoco._answer import Answer, from_found
 from holdfast.mujoco._parts import COLUMNS, PART, connect
 from holdfast.mujoco._quick import Quick

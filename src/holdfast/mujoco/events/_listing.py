@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast._jit import entry, kernel
 from holdfast.mujoco._shadow import LIMIT_REACH, Shadow
 from holdfast.mujoco.assemble import Rows, contact_rows, driven_speeds
 

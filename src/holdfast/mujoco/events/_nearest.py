@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from holdfast.lcp.factored import Arrays, FactoredLCP, solve_arrays
+from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.options import DEFAULT
 from holdfast.lcp.result import LCPResult
-from holdfast.models._projection import RANK_TOL
 
 Solve = Callable[..., LCPResult]  # called as `nearest`
 _NO_BLOCKS = np.empty((0, 0), dtype=np.int64)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from holdfast._jit import entry
 from holdfast.errors import InfeasibleError, SolveError
-from holdfast.lcp._kernel import entry
 from holdfast.mujoco.events._listing import Listing
 from holdfast.mujoco.events._nearest import nearest
 from holdfast.mujoco.events._probe import Probe, State

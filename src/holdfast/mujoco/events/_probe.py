@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
 from holdfast.mujoco._inertia import effective_inertia
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow

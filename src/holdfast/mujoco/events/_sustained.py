@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
-from holdfast.mujoco._forces import add, dot
+from holdfast._jit import entry
+from holdfast.linalg.vectors import add, dot
 from holdfast.mujoco.events._listing import Listing
 from holdfast.mujoco.events._nearest import Solve, nearest
 from holdfast.mujoco.events._probe import Probe, Smooth, State

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from holdfast._jit import entry
 from holdfast.errors import HoldfastError
-from holdfast.lcp._kernel import entry
 from holdfast.mujoco.events._flow import Flow, Path
 from holdfast.mujoco.events._listing import Listing
 from holdfast.mujoco.events._probe import Probe, State

@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from holdfast.errors import EventError, HoldfastError, InputError, SolveError
+from holdfast.lcp.checks import check_choice
 from holdfast.models import ContactModel, NoSlip
-from holdfast.models._choices import check_choice
 from holdfast.models.laws import Law
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._pipeline import forward

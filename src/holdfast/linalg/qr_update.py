@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import fast_kernel
+from holdfast._jit import fast_kernel
 
 # Gram-Schmidt lost more than this part of a vector: cancellation, so project once more.
 # Twice is enough (Giraud, Langou, Rozloznik 2005).

@@ -110,7 +110,7 @@ _FAST = {**_PART, "fastmath": {"reassoc", "contract"}}
 
 def _stamp() -> tuple[tuple[str, int, int], ...]:
     """Name, time and size of every source file of the package."""
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    files = sorted(Path(__file__).parent.rglob("*.py"))
     stats = [(file.name, file.stat()) for file in files]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 

@@ -135,6 +135,12 @@ def not_positive_definite(name: str, array: np.ndarray) -> NotPositiveDefiniteEr
     )
 
 
+def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
+    """Refuse a value that is not among the known ones, and list those."""
+    if value not in known:
+        raise InputError(name, f"is {value!r}; expected one of {', '.join(known)}")
+
+
 def as_array(name: str, value: Any) -> np.ndarray:
     """An array as C-contiguous float64 of any shape, copied only if it has to be.
 

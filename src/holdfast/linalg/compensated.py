@@ -17,7 +17,7 @@ from typing import Any
 from numba import config, types
 from numba.extending import intrinsic
 
-from holdfast.lcp._kernel import kernel
+from holdfast._jit import kernel
 
 if config.DISABLE_JIT:
 

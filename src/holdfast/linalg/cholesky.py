@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import fast_kernel
+from holdfast._jit import fast_kernel
 
 PIVOT = 2.3e-16  # times the size: a pivot below this part of its diagonal is rounding alone
 

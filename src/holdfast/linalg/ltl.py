@@ -16,16 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import PIVOT
-from holdfast.lcp._kernel import fast_kernel
-from holdfast.lcp._pivoting import dot
-
-
-@fast_kernel
-def add(t: float, a: np.ndarray, y_inout: np.ndarray) -> None:
-    """Add t a to y."""
-    for j in range(a.shape[0]):
-        y_inout[j] += t * a[j]
+from holdfast._jit import fast_kernel
+from holdfast.linalg.cholesky import PIVOT
+from holdfast.linalg.vectors import add, dot
 
 
 @fast_kernel
