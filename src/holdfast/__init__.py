@@ -14,6 +14,14 @@
 from typing import TYPE_CHECKING, Any
 
 from holdfast import errors, lcp
+from holdfast.contact import (
+    ContactProblem,
+    ContactSolution,
+    Law,
+    frictionless,
+    stick,
+    viscous,
+)
 from holdfast.errors import (
     EventError,
     FrictionWarning,
@@ -36,15 +44,11 @@ from holdfast.models import (
     CoulombSolution,
     DrumwrightShell,
     Frictionless,
-    Law,
     Mixed,
     NoSlip,
     StewartTrinkle,
     Viscous,
 )
-from holdfast.models.laws import frictionless, stick, viscous
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 if TYPE_CHECKING:
     from holdfast.mujoco import EventDriven, Stepper, build_problem, step

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import SolveError
 from holdfast.experiments.grasp import HELD, RowOfBoxes
 from holdfast.experiments.parts import Report
 from holdfast.lcp import Options
 from holdfast.models import ContactModel, DrumwrightShell, NoSlip, StewartTrinkle
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 MU = 100.0  # the paper's friction for models that need a coefficient
 SAMPLE = 10  # steps between measurements of penetration and of the residual

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import HoldfastError, InputError
 from holdfast.experiments import recorded
 from holdfast.experiments.algorithm1 import Algorithm1Error, algorithm1
 from holdfast.experiments.parts import Report, Section, Table, Trial, Value
 from holdfast.experiments.recorded import GROUPS, Recorded, lcp_residual
 from holdfast.models import ContactModel, Frictionless, NoSlip, Viscous
-from holdfast.problem import ContactProblem
 
 ACCURATE = 1e-6  # residual beyond which an answer said to be solved is wrong
 EXACT = 1e-9  # likewise for the models, whose residuals are all relative

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
 from holdfast.experiments.maximal import GRAVITY, WORLD, X, Y, Z, contact_rows, inertia
 from holdfast.experiments.parts import Report, Section, Trial
 from holdfast.models import NoSlip, StewartTrinkle, Viscous
-from holdfast.problem import ContactProblem
 
 Solve = Callable[[ContactProblem], int]  # returns the number of pivots
 

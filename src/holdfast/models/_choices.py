@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
 from holdfast.lcp import checks
-from holdfast.problem import ContactProblem
 
 
 def check_problem(problem: Any) -> None:

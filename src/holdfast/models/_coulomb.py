@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from holdfast.contact.solution import ContactSolution, LinearMap
 from holdfast.models._pyramid import PyramidLCP
-from holdfast.solution import ContactSolution, LinearMap
 
 INSIDE = 1e-9  # friction below this part under its limit counts as inside: such a contact sticks
 

@@ -5,7 +5,7 @@
 plus rows with dry friction, whose force is bounded. The models say what M, x0, the targets and the
 contacts that stick are; this module cuts the equality rows down to an independent set
 (Find-Indices), hands everything to one complementarity solver, and puts the forces back in the
-order of the problem's rows (`holdfast.problem.Stack`).
+order of the problem's rows (`holdfast.contact.arrays.Stack`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution, Level
 from holdfast.errors import InfeasibleError, InputError, SolveError
 from holdfast.lcp._solve import SOLVED
 from holdfast.lcp.factored import Arrays, mend, run
@@ -24,8 +26,6 @@ from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import DEFAULT
 from holdfast.lcp.result import after, among, data_of, first_loaded, scalars
 from holdfast.models._reduction import ROUNDING, Elimination, check_targets
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution, Level
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
 

@@ -31,9 +31,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
 from holdfast.models._reduction import Reduced, Reduction
-from holdfast.problem import ContactProblem
 
 
 def polygon(directions: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InfeasibleError, RayTerminationError, SolveError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.lemke import lemke
@@ -24,7 +25,6 @@ from holdfast.models._pyramid import (
 from holdfast.models._reduction import Reduction
 from holdfast.models.base import ContactModel
 from holdfast.models.frictionless import Frictionless
-from holdfast.problem import ContactProblem
 
 PAPER_ZERO_TOL = 1e-5  # what the paper's simulator took for zero,
 PAPER_PIVOT_TOL = 1e-4  # and for too small a pivot

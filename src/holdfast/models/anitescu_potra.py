@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
 from holdfast.models._choices import check_problem
 from holdfast.models._pyramid import PyramidLCP
 from holdfast.models._time_stepping import TimeStepping
-from holdfast.problem import ContactProblem
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InconsistentConfigurationError, RayTerminationError
 from holdfast.models._choices import check_options, check_problem, coefficients
 from holdfast.models._coulomb import CoulombSolution
@@ -25,7 +26,6 @@ from holdfast.models._time_stepping import Found, coulomb_solution, solve_lcp
 from holdfast.models._velocity import drag_matrix
 from holdfast.models.base import ContactModel
 from holdfast.models.viscous import dry_forces
-from holdfast.problem import ContactProblem
 
 CERTIFIED = 1e-9  # a Farkas vector must contradict the rows by this much, with entries up to one
 SMALL = 10  # with up to so many variables all sets of positive ones are tried

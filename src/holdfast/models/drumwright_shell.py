@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import UncertifiedError
 from holdfast.lcp.checks import check_choice
 from holdfast.models._choices import check_options, check_problem, coefficients
@@ -16,7 +17,6 @@ from holdfast.models._dissipation import Answer, Program
 from holdfast.models._pyramid import check_directions, check_friction_rows
 from holdfast.models.base import ContactModel
 from holdfast.models.frictionless import Frictionless
-from holdfast.problem import ContactProblem
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.lcp.checks import check_choice
 from holdfast.models._choices import check_options, check_problem
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.laws import Law
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InputError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.find_indices import RANK_TOL, check_rank_tol
@@ -16,9 +19,6 @@ from holdfast.models._choices import check_options, check_problem
 from holdfast.models._grip import grip_loaded
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
-from holdfast.models.laws import Law
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.dry_friction import dry_forces
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InputError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.find_indices import RANK_TOL
@@ -15,8 +18,6 @@ from holdfast.models._choices import check_options, check_problem, coefficients
 from holdfast.models._projection import project
 from holdfast.models._velocity import drag_forces, drag_matrix, solve_velocity
 from holdfast.models.base import ContactModel
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 
 @dataclass(frozen=True)
@@ -92,20 +93,6 @@ class Viscous(ContactModel):
         viscous = drag_forces(p, mu_v, p.v)
         found = found._replace(level="acceleration", damping=drag, viscous=viscous)
         return replace(ContactSolution.of(found), dry=found.dry + dry)
-
-
-def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Dry friction at acceleration level: constant against motion, bounded where at rest.
-
-    Returns:
-        The force of rows that move, and the bound of those that rest (zero for moving ones).
-    """
-    if len(problem.D) == 0:
-        return np.zeros(0), np.zeros(0)
-    loss = problem.D_bound / problem.step
-    speed = problem.D @ problem.v
-    moving = np.abs(speed) > 1e-12 * (np.abs(problem.D) @ np.abs(problem.v))
-    return np.where(moving, -np.sign(speed) * loss, 0.0), np.where(moving, 0.0, loss)
 
 
 def contacts_of_pair(problem: ContactProblem) -> np.ndarray:

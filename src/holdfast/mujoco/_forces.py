@@ -18,7 +18,7 @@ from holdfast.mujoco._release import BALANCED
 from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, Work
 
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
-NO_FORCE = 1e-12  # as in `holdfast.solution`
+NO_FORCE = 1e-12  # as in `holdfast.contact.solution`
 NOTHING = 1e-13  # impulse that is rounding, relative to one that would stop the motion
 EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
 

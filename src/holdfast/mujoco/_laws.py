@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.contact.laws import Law, frictionless, stick, viscous
 from holdfast.errors import InputError
-from holdfast.models.laws import Law, frictionless, stick, viscous
 from holdfast.mujoco._mj import mujoco
 
 PREFIX = "holdfast:"

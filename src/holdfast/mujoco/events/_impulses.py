@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from holdfast.contact.laws import Law, frictionless, stick, viscous
 from holdfast.errors import InputError
 from holdfast.models import ContactModel, Frictionless, Viscous
-from holdfast.models.laws import Law, frictionless, stick, viscous
 from holdfast.mujoco._answer import Answer, from_solution
 from holdfast.mujoco._laws import Laws
 from holdfast.mujoco._motion import Motion

@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from holdfast.contact.laws import Law
 from holdfast.errors import EventError, HoldfastError, InputError, SolveError
 from holdfast.lcp.checks import check_choice
 from holdfast.models import ContactModel, NoSlip
-from holdfast.models.laws import Law
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from holdfast.contact.dry_friction import dry_forces
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
 from holdfast.lcp import Status
 from holdfast.lcp.inertia import InertiaFactor
-from holdfast.problem import ContactProblem
 
 Level = Literal["velocity", "acceleration"]
 
@@ -253,8 +254,6 @@ class ContactSolution:
         moves before has that force against its velocity, one that rests obeys the law above with
         its acceleration. Impulses are relative to the larger of sigma and the bound.
         """
-        from holdfast.models.viscous import dry_forces
-
         p = self.problem
         if len(p.D) == 0:
             return 0.0
