@@ -362,7 +362,7 @@ def test_painleves_rod_that_lifts_off_has_the_solution_without_force() -> None:
 def test_lemke_is_not_the_last_word_on_inconsistency() -> None:
     """A problem whose solution Lemke's path misses; all sets of loaded rows are tried then."""
     F, e = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([-1.0, -1.0])
-    from holdfast.models.coulomb_acceleration import _try_all
+    from holdfast.models.baselines.coulomb_acceleration import _try_all
 
     with pytest.raises(hf.RayTerminationError):
         hf.lcp.solve(F, e, "lemke")

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from holdfast.contact.solution import ContactSolution, LinearMap
-from holdfast.models._pyramid import PyramidLCP
+from holdfast.models.baselines._pyramid import PyramidLCP
 
 INSIDE = 1e-9  # friction below this part under its limit counts as inside: such a contact sticks
 

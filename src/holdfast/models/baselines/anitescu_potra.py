@@ -9,8 +9,8 @@ import numpy as np
 from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
 from holdfast.models._choices import check_problem
-from holdfast.models._pyramid import PyramidLCP
-from holdfast.models._time_stepping import TimeStepping
+from holdfast.models.baselines._pyramid import PyramidLCP
+from holdfast.models.baselines._time_stepping import TimeStepping
 
 
 @dataclass(frozen=True)

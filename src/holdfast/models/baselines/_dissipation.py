@@ -25,9 +25,9 @@ import numpy as np
 
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
-from holdfast.models._pyramid import polygon
-from holdfast.models._quadratic import minimise
 from holdfast.models._reduction import Reduction
+from holdfast.models.baselines._pyramid import polygon
+from holdfast.models.baselines._quadratic import minimise
 
 START = 8  # directions that the search for those of the cone begins with
 ROUNDS = 30  # of that search; 1 to 4 are usual

@@ -13,18 +13,18 @@ from holdfast import lcp
 from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InconsistentConfigurationError, RayTerminationError
 from holdfast.models._choices import check_options, check_problem, coefficients
-from holdfast.models._coulomb import CoulombSolution
-from holdfast.models._pyramid import (
+from holdfast.models._reduction import Reduction
+from holdfast.models._velocity import drag_matrix
+from holdfast.models.base import ContactModel
+from holdfast.models.baselines._coulomb import CoulombSolution
+from holdfast.models.baselines._pyramid import (
     PyramidLCP,
     assemble,
     check_directions,
     check_friction_rows,
     friction,
 )
-from holdfast.models._reduction import Reduction
-from holdfast.models._time_stepping import Found, coulomb_solution, solve_lcp
-from holdfast.models._velocity import drag_matrix
-from holdfast.models.base import ContactModel
+from holdfast.models.baselines._time_stepping import Found, coulomb_solution, solve_lcp
 from holdfast.models.viscous import dry_forces
 
 CERTIFIED = 1e-9  # a Farkas vector must contradict the rows by this much, with entries up to one

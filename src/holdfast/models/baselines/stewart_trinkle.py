@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.models._time_stepping import TimeStepping
+from holdfast.models.baselines._time_stepping import TimeStepping
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from holdfast.contact.problem import ContactProblem
 from holdfast.errors import UncertifiedError
 from holdfast.lcp.checks import check_choice
 from holdfast.models._choices import check_options, check_problem, coefficients
-from holdfast.models._coulomb import INSIDE, CoulombSolution, gauge
-from holdfast.models._dissipation import Answer, Program
-from holdfast.models._pyramid import check_directions, check_friction_rows
 from holdfast.models.base import ContactModel
+from holdfast.models.baselines._coulomb import INSIDE, CoulombSolution, gauge
+from holdfast.models.baselines._dissipation import Answer, Program
+from holdfast.models.baselines._pyramid import check_directions, check_friction_rows
 from holdfast.models.frictionless import Frictionless
 
 

@@ -14,16 +14,16 @@ from holdfast.errors import InfeasibleError, RayTerminationError, SolveError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.lemke import lemke
 from holdfast.models._choices import check_options, check_problem, coefficients
-from holdfast.models._coulomb import INSIDE, CoulombSolution
-from holdfast.models._pyramid import (
+from holdfast.models._reduction import Reduction
+from holdfast.models.base import ContactModel
+from holdfast.models.baselines._coulomb import INSIDE, CoulombSolution
+from holdfast.models.baselines._pyramid import (
     PyramidLCP,
     assemble,
     check_directions,
     check_friction_rows,
     friction,
 )
-from holdfast.models._reduction import Reduction
-from holdfast.models.base import ContactModel
 from holdfast.models.frictionless import Frictionless
 
 PAPER_ZERO_TOL = 1e-5  # what the paper's simulator took for zero,
