@@ -51,7 +51,8 @@ from holdfast.models import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.mujoco import EventDriven, Stepper, build_problem, step
+    from holdfast.events import EventDriven
+    from holdfast.mujoco import Stepper, build_problem, step
 
 __version__ = "0.1.0"
 
@@ -94,7 +95,7 @@ __all__ = [
 ]
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = ("EventDriven", "Stepper", "build_problem", "step")
+_OF_MUJOCO = ("Stepper", "build_problem", "step")
 
 
 def __getattr__(name: str) -> Any:
@@ -102,4 +103,8 @@ def __getattr__(name: str) -> Any:
         import holdfast.mujoco
 
         return getattr(holdfast.mujoco, name)
+    if name == "EventDriven":
+        import holdfast.events
+
+        return holdfast.events.EventDriven
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -52,7 +52,8 @@ class Simulate:
     @exit_code
     def run(self) -> int:
         """Simulate, write, print; return the exit code."""
-        from holdfast.mujoco import EventDriven, Stepper, files
+        from holdfast.events import EventDriven
+        from holdfast.mujoco import Stepper, files
         from holdfast.mujoco._mj import mujoco
         from holdfast.mujoco.recording import Recording, run
 

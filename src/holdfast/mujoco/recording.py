@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.mujoco.events import EventDriven, EventLog
+from holdfast.events import EventDriven, EventLog
 from holdfast.mujoco.files import Control
 from holdfast.mujoco.stepper import Stepper
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from holdfast.events import EventDriven
+from holdfast.events.nearest_motion import nearest
 from holdfast.lcp import LCPResult, Status
 from holdfast.lcp.lemke import LemkeOutcome, lemke
 from holdfast.models import ContactModel, Viscous
@@ -14,8 +16,6 @@ from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._at_once import FOUND, LANDS
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.assemble import Rows
-from holdfast.mujoco.events import EventDriven
-from holdfast.mujoco.events._nearest import nearest
 from holdfast.mujoco.stepper import Stepper
 from holdfast.mujoco.walking import Course, Press, Walk, clock, histogram, median
 

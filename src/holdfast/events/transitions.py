@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from holdfast.events.contact_set import Listing
+from holdfast.events.log import Event, EventLog, Kind
+from holdfast.events.state import Probe, State
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._probe import Probe, State
-from holdfast.mujoco.events.log import Event, EventLog, Kind
 
 _LIMIT_JOINT = -1 - int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
 

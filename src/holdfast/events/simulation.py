@@ -19,6 +19,16 @@ import numpy as np
 
 from holdfast.contact.laws import Law
 from holdfast.errors import EventError, HoldfastError, InputError, SolveError
+from holdfast.events import projection
+from holdfast.events.contact_set import Listing
+from holdfast.events.impacts import VelocityLevel
+from holdfast.events.integrators import Flow, RungeKutta, SymplecticEuler
+from holdfast.events.log import EventLog
+from holdfast.events.nearest_motion import Solve, nearest
+from holdfast.events.state import Probe, State
+from holdfast.events.sustained import Grip
+from holdfast.events.time_of_impact import LANDED, Arrival, Lost, Search, Slow
+from holdfast.events.transitions import Touching, Transitions
 from holdfast.lcp.checks import check_choice
 from holdfast.models import ContactModel, NoSlip
 from holdfast.mujoco._mj import mujoco
@@ -27,16 +37,6 @@ from holdfast.mujoco._publish import publish
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import UnsupportedError, check_data, check_finite, is_finite
 from holdfast.mujoco.assemble import gather
-from holdfast.mujoco.events import _onto
-from holdfast.mujoco.events._flow import Flow, RungeKutta, SymplecticEuler
-from holdfast.mujoco.events._impulses import VelocityLevel
-from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._nearest import Solve, nearest
-from holdfast.mujoco.events._probe import Probe, State
-from holdfast.mujoco.events._sustained import Grip
-from holdfast.mujoco.events._time_of_impact import LANDED, Arrival, Lost, Search, Slow
-from holdfast.mujoco.events._transitions import Touching, Transitions
-from holdfast.mujoco.events.log import EventLog
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
@@ -318,7 +318,7 @@ class EventDriven:
             near[near] = after.gap[there[near]] <= PULL * self._size
             keep[there[near]] = True
             held[there[near & grip.held]] = True
-        state, after, keep, held = _onto.position(probe, state, after, keep, held, self._touch)
+        state, after, keep, held = projection.position(probe, state, after, keep, held, self._touch)
         deepest = float(after.gap.min(initial=np.inf))
         if deepest < -DEEPEST:
             raise TooDeep(f"bodies are {-deepest:.3g} m deep in each other, and no small "
@@ -327,7 +327,7 @@ class EventDriven:
         exact = isinstance(flow, RungeKutta) or arrival.hit
         if exact and (keep.any() or after.ne):
             probe.look(state)
-            v = _onto.velocity(probe.inertia(), state.qvel, after, keep, held)
+            v = projection.velocity(probe.inertia(), state.qvel, after, keep, held)
             state = state._replace(qvel=v)
         return state, Touching(after, keep)
 

@@ -17,6 +17,8 @@ import numpy as np
 
 from holdfast.contact.laws import Law, frictionless, stick, viscous
 from holdfast.errors import InputError
+from holdfast.events.contact_set import Listing
+from holdfast.events.sustained import Grip, drag
 from holdfast.models import ContactModel, Frictionless, Viscous
 from holdfast.mujoco._answer import Answer, from_solution
 from holdfast.mujoco._laws import Laws
@@ -24,8 +26,6 @@ from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._quick import Quick
 from holdfast.mujoco._shadow import LIMIT_REACH
 from holdfast.mujoco.assemble import Rows
-from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._sustained import Grip, drag
 from holdfast.mujoco.stepper import OPEN
 
 PRESSED = 1e-9  # impulse, as part of the largest, that counts as pressing

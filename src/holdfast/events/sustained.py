@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import entry
+from holdfast.events.contact_set import Listing
+from holdfast.events.nearest_motion import Solve, nearest
+from holdfast.events.state import Probe, Smooth, State
 from holdfast.linalg.vectors import add, dot
-from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._nearest import Solve, nearest
-from holdfast.mujoco.events._probe import Probe, Smooth, State
 
 NUDGE = 1e-5  # displacement of the difference quotients [m over the mean size, rad]
 JUMP = 10.0  # ratio of the difference quotients of both sides beyond which a feature changes

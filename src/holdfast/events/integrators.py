@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._nearest import Solve
-from holdfast.mujoco.events._probe import Probe, Smooth, State
-from holdfast.mujoco.events._sustained import Grip, accelerate
+from holdfast.events.contact_set import Listing
+from holdfast.events.nearest_motion import Solve
+from holdfast.events.state import Probe, Smooth, State
+from holdfast.events.sustained import Grip, accelerate
 
 Path = Callable[[float], State]
 

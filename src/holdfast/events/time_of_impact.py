@@ -21,9 +21,9 @@ import numpy as np
 
 from holdfast._jit import entry
 from holdfast.errors import HoldfastError
-from holdfast.mujoco.events._flow import Flow, Path
-from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._probe import Probe, State
+from holdfast.events.contact_set import Listing
+from holdfast.events.integrators import Flow, Path
+from holdfast.events.state import Probe, State
 
 NEAR = 1e-2  # part of the mean size below which a gap closes with its own rate
 LANDED = 1e-1  # part of the touching distance at which an impact is found

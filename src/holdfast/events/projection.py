@@ -14,9 +14,9 @@ import numpy as np
 
 from holdfast._jit import entry
 from holdfast.errors import InfeasibleError, SolveError
-from holdfast.mujoco.events._listing import Listing
-from holdfast.mujoco.events._nearest import nearest
-from holdfast.mujoco.events._probe import Probe, State
+from holdfast.events.contact_set import Listing
+from holdfast.events.nearest_motion import nearest
+from holdfast.events.state import Probe, State
 
 ON = 1e-2  # part of the touching distance within which a gap is zero
 ROUNDS = 12

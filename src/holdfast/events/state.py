@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast._jit import entry
+from holdfast.events.contact_set import Listing, listing
 from holdfast.mujoco._inertia import effective_inertia
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco.events._listing import Listing, listing
 
 _EXACT_DISTANCE = 1e-12  # relative tolerance of MuJoCo's iterative distances; its own is 1e-6
 _ITERATIONS = 200
