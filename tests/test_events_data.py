@@ -10,7 +10,7 @@ import pytest
 
 import holdfast as hf
 from event_scenes import BALL, FLOOR, G, box, load
-from holdfast.mujoco import scenes
+from holdfast.tools import scenes
 
 pytestmark = pytest.mark.jit
 VISCOUS = hf.Viscous(0.5, level="acceleration")

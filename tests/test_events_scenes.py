@@ -10,8 +10,8 @@ import pytest
 
 import holdfast as hf
 from event_scenes import BALL, FLOOR, bowl, box, energy, load, rimless_wheel
-from holdfast.mujoco import scenes
-from holdfast.mujoco.verification import verify
+from holdfast.tools import scenes
+from holdfast.tools.verify import verify
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::holdfast.mujoco.FrictionWarning"),

@@ -220,8 +220,8 @@ def test_the_section_on_the_grasp(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.jit
 def test_pictures_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    from holdfast.mujoco.pictures import NoPictureError, render
-    from holdfast.mujoco.scenes import row_of_boxes
+    from holdfast.tools.render import NoPictureError, render
+    from holdfast.tools.scenes import row_of_boxes
 
     camera = {"lookat": [0, 0, 0], "distance": 4.0, "azimuth": 90, "elevation": -10}
     state = [[0.0] * 2 + [-0.5, 0, 0, 1, 0, 0, 0] + [0.5, 0, 0, 1, 0, 0, 0]]

@@ -23,9 +23,9 @@ from holdfast.experiments.parts import Section
 from holdfast.experiments.terrain import PEAK, SAMPLES, SIDE, bumps, flat
 from holdfast.experiments.walker import KP, walker
 from holdfast.models import NoSlip
-from holdfast.mujoco.scenes import LEGS
 from holdfast.mujoco.walking import Course, Walk, histogram, in_turns
 from holdfast.mujoco.walking_methods import MujocoWalk, SteppedWalk, ViscousWalk
+from holdfast.tools.scenes import LEGS
 
 # --- gait ----------------------------------------------------------------------------------------
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from holdfast.cli.simulate import Simulate
-from holdfast.mujoco import scenes
 from holdfast.mujoco._direct import Direct
 from holdfast.mujoco._whole import NOT_TRIED
 from holdfast.mujoco.stepper import Stepper
+from holdfast.tools import scenes
 
 pytestmark = pytest.mark.jit  # thousands of steps: without compilation they take too long
 

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import _whole, scenes
+from holdfast.mujoco import _whole
+from holdfast.tools import scenes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::holdfast.mujoco.FrictionWarning"),

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.linalg import ltl as _leaf_first
 from holdfast.linalg.ltl import all_to_white, factor, from_white, motion_to_white, to_white
-from holdfast.mujoco import scenes
+from holdfast.tools import scenes
 
 
 @pytest.fixture(autouse=True)

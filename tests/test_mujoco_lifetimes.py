@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import _library, scenes
+from holdfast.mujoco import _library
 from holdfast.mujoco._shadow import Shadow
+from holdfast.tools import scenes
 
 PILE = "".join(
     f'<body pos=".{i} 0 {0.15 + 0.1 * i}" euler="{13 * i} {31 * i} 0"><freejoint/>'

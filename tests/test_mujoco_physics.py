@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import scenes
+from holdfast.tools import scenes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::holdfast.mujoco.FrictionWarning"),

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import FrictionWarning, UnsupportedError, scenes
+from holdfast.mujoco import FrictionWarning, UnsupportedError
 from holdfast.mujoco.contacts import Contacts
+from holdfast.tools import scenes
 
 BOX = '<body name="box" pos="0 0 .1"><freejoint/><geom name="g" type="box" size=".1 .1 .1"/></body>'
 FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import _at_once, _memory, _whole, scenes
+from holdfast.mujoco import _at_once, _memory, _whole
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._scene import PIVOTS
+from holdfast.tools import scenes
 
 TABLE = """<mujoco><option integrator="{integrator}"/><worldbody><geom type="plane" size="1 1 1"/>
   <body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" condim="{condim}"/>
@@ -61,7 +62,8 @@ def test_what_stands_is_not_searched_for(name: str) -> None:
 ONE_STEP = """
 import mujoco, holdfast as hf
 from holdfast.lcp import _solve
-from holdfast.mujoco import _rounds, scenes
+from holdfast.mujoco import _rounds
+from holdfast.tools import scenes
 model = mujoco.MjModel.from_xml_string(scenes.row_of_boxes(2))
 data = mujoco.MjData(model)
 mujoco.mj_resetDataKeyframe(model, data, 0)

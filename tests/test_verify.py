@@ -13,7 +13,7 @@ import holdfast as hf
 from event_scenes import BALL, box, load
 from holdfast.cli.simulate import Simulate
 from holdfast.cli.verify import Verify
-from holdfast.mujoco.verification import Tolerances, verify
+from holdfast.tools.verify import Tolerances, verify
 
 pytestmark = pytest.mark.jit
 SCENE = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1"/>

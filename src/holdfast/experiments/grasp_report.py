@@ -233,8 +233,8 @@ def drift_figure(results: Results) -> Figure:
 
 def _pictures(results: Results) -> tuple[list[Figure], list[str]]:
     """The grasp at the end of the run under MuJoCo and under ours; or a note on why not."""
-    from holdfast.mujoco.pictures import NoPictureError, render
-    from holdfast.mujoco.scenes import row_of_boxes
+    from holdfast.tools.render import NoPictureError, render
+    from holdfast.tools.scenes import row_of_boxes
 
     shown = {"MuJoCo, default": "mujoco-default", "MuJoCo, recipe": "mujoco-recipe",
              "holdfast": "reduced-ppm-pressed"}  # fmt: skip

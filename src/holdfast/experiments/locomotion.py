@@ -87,8 +87,8 @@ def course_of(ground: str, seed: int) -> Any:
 
 def _methods(course: Any) -> dict[str, Callable[[], Any]]:
     from holdfast.models import DrumwrightShell, NoSlip
-    from holdfast.mujoco.comparison import RECIPES
     from holdfast.mujoco.walking_methods import MujocoWalk, SteppedWalk
+    from holdfast.tools.compare import RECIPES
 
     return {
         NO_SLIP: lambda: SteppedWalk(course, NoSlip()),

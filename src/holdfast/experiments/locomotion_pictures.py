@@ -113,7 +113,7 @@ def _fill(axes: Any, middle: np.ndarray, counts: Any, color: str, label: str) ->
 
 def rendered(results: Results) -> tuple[list[Figure], list[str]]:
     """The robot on its terrain at the start, half way and at the end; or a note on why not."""
-    from holdfast.mujoco.pictures import NoPictureError, render
+    from holdfast.tools.render import NoPictureError, render
 
     ground = grounds(results, walked)[-1]
     trial = walked(results, ground)[0]

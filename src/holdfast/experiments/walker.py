@@ -6,7 +6,7 @@ import numpy as np
 
 from holdfast.experiments.gait import FEET, RADIUS, in_world, joint_angles
 from holdfast.experiments.terrain import Terrain
-from holdfast.mujoco.scenes import quadruped_on
+from holdfast.tools.scenes import quadruped_on
 
 KP, KV = 40.0, 0.5  # of the servos [N m/rad], [N m s/rad]
 START = -0.27  # [m] where the base starts, so that ten seconds of walking are centred on the map

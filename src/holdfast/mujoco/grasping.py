@@ -12,9 +12,9 @@ from holdfast.models import ContactModel
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco.assemble import gather
-from holdfast.mujoco.comparison import RECIPES
-from holdfast.mujoco.scenes import row_of_boxes
 from holdfast.mujoco.stepper import Stepper
+from holdfast.tools.compare import RECIPES
+from holdfast.tools.scenes import row_of_boxes
 
 FRICTION = "friction"  # besides options: the coefficient of all geoms
 SETTINGS: dict[str, dict[str, Any]] = {

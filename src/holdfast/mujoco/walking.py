@@ -29,7 +29,7 @@ from holdfast.experiments.gait import Gait, Trot, heading
 from holdfast.experiments.terrain import Terrain
 from holdfast.experiments.walker import KP, KV, walker
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.scenes import LEGS
+from holdfast.tools.scenes import LEGS
 
 clock = time.thread_time  # [s] CPU time: what else the machine does is not counted
 TURN = 25  # steps of one walk before the next has its turn

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from holdfast.events import EventDriven, EventLog
-from holdfast.mujoco.files import Control
 from holdfast.mujoco.stepper import Stepper
+from holdfast.tools.files import Control
 
 FORMAT = 1
 

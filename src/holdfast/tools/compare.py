@@ -20,8 +20,8 @@ from holdfast.models import ContactModel
 from holdfast.mujoco._listed import dense_rows
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco.files import Control
 from holdfast.mujoco.stepper import Stepper
+from holdfast.tools.files import Control
 
 SAMPLES = 200  # states that are measured in one run
 TOUCHING = 1e-6  # part of the mean size below which surfaces count as touching
