@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.experiments.grasp import RowOfBoxes, grasp
-from holdfast.experiments.grasp_runs import (
+from holdfast.experiments.grasp.runs import (
     CONTROL,
     LOOSE,
     MODELS,
@@ -22,6 +21,7 @@ from holdfast.experiments.grasp_runs import (
     follow,
     time_in_turns,
 )
+from holdfast.experiments.grasp.scene import RowOfBoxes, grasp
 from holdfast.experiments.maximal import WORLD, X, Z, contact_rows, point_row, rotation
 
 
@@ -170,7 +170,7 @@ def test_a_method_that_fails_is_left_out_of_the_turns() -> None:
 
 @pytest.mark.jit
 def test_reduced_rows() -> None:
-    from holdfast.mujoco.grasping import SETTINGS, HoldfastRow, MujocoRow
+    from holdfast.experiments.grasp.mujoco_runs import SETTINGS, HoldfastRow, MujocoRow
 
     scale = Scale(2)
     ours = HoldfastRow(MODELS[PRESSED], 2, scale.options())
@@ -194,8 +194,8 @@ def test_reduced_rows() -> None:
 @pytest.mark.jit
 def test_the_section_on_the_grasp(monkeypatch: pytest.MonkeyPatch) -> None:
     """From trials to tables, without a way to draw pictures of the scene."""
-    from holdfast.experiments import grasp_experiment
-    from holdfast.experiments.grasp_experiment import Grasp
+    from holdfast.experiments.grasp import experiment as grasp_experiment
+    from holdfast.experiments.grasp.experiment import Grasp
 
     monkeypatch.setenv("MUJOCO_GL", "none such")
     for name, value in {"QUICK_MARKS": (5, 10), "QUICK_TRIALS": 1, "TIMED_STEPS": 2,

@@ -8,9 +8,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from holdfast.experiments import gait as g
-from holdfast.experiments import locomotion, locomotion_tables
-from holdfast.experiments.locomotion import (
+from holdfast.experiments.locomotion import experiment as locomotion
+from holdfast.experiments.locomotion import gait as g
+from holdfast.experiments.locomotion import tables as locomotion_tables
+from holdfast.experiments.locomotion.experiment import (
     GROUNDS,
     LABELS,
     LETTER,
@@ -19,12 +20,12 @@ from holdfast.experiments.locomotion import (
     Locomotion,
     course_of,
 )
+from holdfast.experiments.locomotion.methods import MujocoWalk, SteppedWalk, ViscousWalk
+from holdfast.experiments.locomotion.terrain import PEAK, SAMPLES, SIDE, bumps, flat
+from holdfast.experiments.locomotion.walk import Course, Walk, histogram, in_turns
+from holdfast.experiments.locomotion.walker import KP, walker
 from holdfast.experiments.parts import Section
-from holdfast.experiments.terrain import PEAK, SAMPLES, SIDE, bumps, flat
-from holdfast.experiments.walker import KP, walker
 from holdfast.models import NoSlip
-from holdfast.mujoco.walking import Course, Walk, histogram, in_turns
-from holdfast.mujoco.walking_methods import MujocoWalk, SteppedWalk, ViscousWalk
 from holdfast.tools.scenes import LEGS
 
 # --- gait ----------------------------------------------------------------------------------------

@@ -19,10 +19,12 @@ import pytest
 import holdfast as hf
 from holdfast.cli.reproduce import Reproduce
 from holdfast.errors import InputError
-from holdfast.experiments import provenance, recorded, registry, report, runner
-from holdfast.experiments.page import html_page, inline, shown
+from holdfast.experiments import provenance, registry, runner
 from holdfast.experiments.parts import Figure, Section, Table, Trial
-from holdfast.experiments.plots import in_dark, new_figure
+from holdfast.experiments.report import writer as report
+from holdfast.experiments.report.page import html_page, inline, shown
+from holdfast.experiments.report.plots import in_dark, new_figure
+from holdfast.experiments.robustness import recorded
 from test_cli import holdfast
 
 # --- an experiment of one line --------------------------------------------------------------------
@@ -124,10 +126,16 @@ def test_the_stamp_knows_versions_and_sources() -> None:
     assert stamp["versions"]["holdfast"] == hf.__version__
     assert re.fullmatch("[0-9a-f]{16}", stamp["sources"])
     shows = [
-        f"experiments/{name}.py" for name in ("page", "report", "grasp_report", "grasp_tables")
+        f"experiments/{name}.py"
+        for name in ("report/page", "report/writer", "grasp/report", "grasp/tables")
     ]
     assert all(provenance.SHOWS.fullmatch(name) for name in [*shows, "cli/reproduce.py"])
-    runs = ("experiments/grasp_runs.py", "experiments/scaling.py", "mujoco/stepper.py", "report.py")
+    runs = (
+        "experiments/grasp/runs.py",
+        "experiments/scaling/experiment.py",
+        "mujoco/stepper.py",
+        "report.py",
+    )
     assert not any(provenance.SHOWS.fullmatch(name) for name in runs)
     assert stamp == provenance.stamp(quick=True) != provenance.stamp(quick=False)
 
@@ -338,7 +346,7 @@ def test_recorded_problems_are_found() -> None:
 
 
 def test_robustness_without_data_says_so(tmp_path: Path) -> None:
-    from holdfast.experiments.robustness import Robustness
+    from holdfast.experiments.robustness.experiment import Robustness
 
     experiment = Robustness(data=tmp_path)
     results = {each.name: each.run(lambda _: None) for each in experiment.trials(quick=True)}
@@ -348,7 +356,7 @@ def test_robustness_without_data_says_so(tmp_path: Path) -> None:
 
 
 def test_ours_is_accurate_on_every_recorded_problem() -> None:
-    from holdfast.experiments.robustness import Robustness
+    from holdfast.experiments.robustness.experiment import Robustness
 
     experiment = Robustness()
     trials = {each.name: each for each in experiment.trials(quick=True)}
@@ -360,7 +368,8 @@ def test_ours_is_accurate_on_every_recorded_problem() -> None:
 
 
 def test_scaling_sweeps_and_fits() -> None:
-    from holdfast.experiments import scaling, scaling_report
+    from holdfast.experiments.scaling import experiment as scaling
+    from holdfast.experiments.scaling import report as scaling_report
 
     method = scaling.METHODS["noslip"]
     found = scaling._sweep(method, [(1, 8), (1, 16), (1, 32)], range(1), 10.0)(lambda _: None)
@@ -377,7 +386,7 @@ def test_scaling_sweeps_and_fits() -> None:
 
 
 def test_dense_pivoting_agrees_with_the_model() -> None:
-    from holdfast.experiments.scaling import dense_ppm, tower
+    from holdfast.experiments.scaling.experiment import dense_ppm, tower
 
     problem = tower(2, 30, 0)
     solution = hf.NoSlip(grip="all").solve(problem)

@@ -12,10 +12,10 @@ import numpy as np
 from holdfast import lcp
 from holdfast.contact.problem import ContactProblem
 from holdfast.errors import HoldfastError, InputError
-from holdfast.experiments import recorded
-from holdfast.experiments.algorithm1 import Algorithm1Error, algorithm1
 from holdfast.experiments.parts import Report, Section, Table, Trial, Value
-from holdfast.experiments.recorded import GROUPS, Recorded, lcp_residual
+from holdfast.experiments.robustness import recorded
+from holdfast.experiments.robustness.algorithm1 import Algorithm1Error, algorithm1
+from holdfast.experiments.robustness.recorded import GROUPS, Recorded, lcp_residual
 from holdfast.models import ContactModel, Frictionless, NoSlip, Viscous
 
 ACCURATE = 1e-6  # residual beyond which an answer said to be solved is wrong

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.experiments.terrain import Terrain
+from holdfast.experiments.locomotion.terrain import Terrain
 
 HIPS = np.array([[0.10, 0.06], [0.10, -0.06], [-0.10, 0.06], [-0.10, -0.06]])  # roll axes [m]
 REACH = 0.05  # from the roll axis to the pitch axis, outward [m]

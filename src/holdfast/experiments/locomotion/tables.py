@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.experiments import paper
-from holdfast.experiments.locomotion import GROUNDS, LABELS, LETTER, MU_V, NO_SLIP, SHELL
+from holdfast.experiments.locomotion.experiment import GROUNDS, LABELS, LETTER, MU_V, NO_SLIP, SHELL
 from holdfast.experiments.parts import Table, Value
-from holdfast.experiments.spread import Spread
+from holdfast.experiments.report import paper
+from holdfast.experiments.report.spread import Spread
 
 Results = Mapping[str, dict[str, Any]]
 Row = dict[str, Value]

@@ -9,6 +9,7 @@ from scipy.linalg import solve_triangular
 
 from holdfast.events import EventDriven
 from holdfast.events.nearest_motion import nearest
+from holdfast.experiments.locomotion.walk import Course, Press, Walk, clock, histogram, median
 from holdfast.lcp import LCPResult, Status
 from holdfast.lcp.lemke import LemkeOutcome, lemke
 from holdfast.models import ContactModel, Viscous
@@ -17,7 +18,6 @@ from holdfast.mujoco._at_once import FOUND, LANDS
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.stepper import Stepper
-from holdfast.mujoco.walking import Course, Press, Walk, clock, histogram, median
 
 NEAR = 1e-7  # [m] feet closer to the ground than this stand on it, where forces are not known
 

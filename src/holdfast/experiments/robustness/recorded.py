@@ -65,7 +65,7 @@ class Recorded:
 
 def default_folder() -> Path:
     """Where the recorded problems are in a checkout of the repository."""
-    return Path(__file__).resolve().parents[3] / "tests" / "data"
+    return Path(__file__).resolve().parents[4] / "tests" / "data"
 
 
 def load(folder: Path) -> list[Recorded]:

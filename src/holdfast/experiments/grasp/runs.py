@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 from holdfast.errors import SolveError
-from holdfast.experiments.grasp import HELD, RowOfBoxes
+from holdfast.experiments.grasp.scene import HELD, RowOfBoxes
 from holdfast.experiments.parts import Report
 from holdfast.lcp import Options
 from holdfast.models import ContactModel, DrumwrightShell, NoSlip, StewartTrinkle

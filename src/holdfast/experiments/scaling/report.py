@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from holdfast.experiments.parts import Figure, Section, Table, Value
-from holdfast.experiments.plots import COLORS, new_figure, tidy
-from holdfast.experiments.scaling import BODIES, CONTACTS, METHODS
-from holdfast.experiments.spread import Spread
+from holdfast.experiments.report.plots import COLORS, new_figure, tidy
+from holdfast.experiments.report.spread import Spread
+from holdfast.experiments.scaling.experiment import BODIES, CONTACTS, METHODS
 
 FROM = {"n": 1000, "m": 12}  # fits start here, where there are points enough beyond
 BEYOND = 10_000  # contacts whose rows do not fit into a cache of the usual size

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from holdfast.experiments.parts import Figure, Section, Table, Value
-from holdfast.experiments.plots import in_dark
+from holdfast.experiments.report.plots import in_dark
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5d6878; --paper: #ffffff;

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.experiments.gait import Gait
+from holdfast.experiments.locomotion.gait import Gait
+from holdfast.experiments.locomotion.terrain import Terrain, bumps, flat
+from holdfast.experiments.locomotion.walker import START
 from holdfast.experiments.parts import Report, Section, Trial
-from holdfast.experiments.terrain import Terrain, bumps, flat
-from holdfast.experiments.walker import START
 
 SECONDS = 10.0
 TRIALS = 3
@@ -66,7 +66,7 @@ class Locomotion:
 
     def sections(self, results: Mapping[str, dict[str, Any]]) -> list[Section]:
         """See `locomotion_report`."""
-        from holdfast.experiments.locomotion_report import sections
+        from holdfast.experiments.locomotion.report import sections
 
         return sections(results)
 
@@ -78,7 +78,7 @@ def terrain_of(ground: str, seed: int) -> Terrain:
 
 def course_of(ground: str, seed: int) -> Any:
     """Ground, gait and start of a trial: a little beside the line and off its heading."""
-    from holdfast.mujoco.walking import Course
+    from holdfast.experiments.locomotion.walk import Course
 
     aside, askew = np.random.default_rng([seed, 1]).uniform(-1.0, 1.0, 2)
     start = (START, float(ASIDE * aside))
@@ -86,8 +86,8 @@ def course_of(ground: str, seed: int) -> Any:
 
 
 def _methods(course: Any) -> dict[str, Callable[[], Any]]:
+    from holdfast.experiments.locomotion.methods import MujocoWalk, SteppedWalk
     from holdfast.models import DrumwrightShell, NoSlip
-    from holdfast.mujoco.walking_methods import MujocoWalk, SteppedWalk
     from holdfast.tools.compare import RECIPES
 
     return {
@@ -101,7 +101,7 @@ def _methods(course: Any) -> dict[str, Callable[[], Any]]:
 
 def _walks(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[str, Any]]:
     def run(report: Report) -> dict[str, Any]:
-        from holdfast.mujoco.walking import in_turns
+        from holdfast.experiments.locomotion.walk import in_turns
 
         for start in _methods(course_of("terrain", seed)).values():
             _warm_up(start())
@@ -118,8 +118,8 @@ def _walks(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[st
 
 def _viscous(ground: str, seed: int, seconds: float) -> Callable[[Report], dict[str, Any]]:
     def run(report: Report) -> dict[str, Any]:
-        from holdfast.mujoco.walking import in_turns
-        from holdfast.mujoco.walking_methods import ViscousWalk
+        from holdfast.experiments.locomotion.methods import ViscousWalk
+        from holdfast.experiments.locomotion.walk import in_turns
 
         _warm_up(ViscousWalk(course_of("terrain", seed), MU_V))
         walk = ViscousWalk(course_of(ground, seed), MU_V)

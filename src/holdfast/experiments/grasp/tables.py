@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.experiments import paper
-from holdfast.experiments.grasp_experiment import Method, methods, timings
-from holdfast.experiments.grasp_runs import CONTROL
+from holdfast.experiments.grasp.experiment import Method, methods, timings
+from holdfast.experiments.grasp.runs import CONTROL
 from holdfast.experiments.parts import Table, Value
-from holdfast.experiments.spread import Spread
+from holdfast.experiments.report import paper
+from holdfast.experiments.report.spread import Spread
 
 Results = Mapping[str, dict[str, Any]]
 MICRO = 1e-6

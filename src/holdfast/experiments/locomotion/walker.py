@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.experiments.gait import FEET, RADIUS, in_world, joint_angles
-from holdfast.experiments.terrain import Terrain
+from holdfast.experiments.locomotion.gait import FEET, RADIUS, in_world, joint_angles
+from holdfast.experiments.locomotion.terrain import Terrain
 from holdfast.tools.scenes import quadruped_on
 
 KP, KV = 40.0, 0.5  # of the servos [N m/rad], [N m s/rad]

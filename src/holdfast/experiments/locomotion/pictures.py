@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 
-from holdfast.experiments.gait import RADIUS
-from holdfast.experiments.locomotion import (
+from holdfast.experiments.locomotion.experiment import (
     DEFAULT,
     LABELS,
     NO_SLIP,
@@ -18,10 +17,11 @@ from holdfast.experiments.locomotion import (
     course_of,
     terrain_of,
 )
-from holdfast.experiments.locomotion_tables import Results, grounds, slid, walked
+from holdfast.experiments.locomotion.gait import RADIUS
+from holdfast.experiments.locomotion.tables import Results, grounds, slid, walked
+from holdfast.experiments.locomotion.walker import walker
 from holdfast.experiments.parts import Figure
-from holdfast.experiments.plots import COLORS, new_figure, tidy
-from holdfast.experiments.walker import walker
+from holdfast.experiments.report.plots import COLORS, new_figure, tidy
 
 FAINT, STRONG = 1e-7, 1e-3  # [m] slip between two samples, from the first colour to the last
 
@@ -69,7 +69,7 @@ def paths_figure(results: Results, ground: str) -> Figure:
 
 def times_figure(results: Results) -> Figure:
     """How long contact solves take."""
-    from holdfast.mujoco.walking import BINS
+    from holdfast.experiments.locomotion.walk import BINS
 
     there = grounds(results, walked)
     viscous = grounds(results, slid)

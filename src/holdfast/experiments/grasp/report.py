@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.experiments import paper
-from holdfast.experiments.grasp_experiment import methods, timings
-from holdfast.experiments.grasp_runs import CONTROL
-from holdfast.experiments.grasp_tables import (
+from holdfast.experiments.grasp.experiment import methods, timings
+from holdfast.experiments.grasp.runs import CONTROL
+from holdfast.experiments.grasp.tables import (
     Results,
     control_table,
     held_table,
@@ -21,7 +20,8 @@ from holdfast.experiments.grasp_tables import (
     rows_of,
 )
 from holdfast.experiments.parts import Figure, Section, Table
-from holdfast.experiments.plots import COLORS, new_figure, tidy
+from holdfast.experiments.report import paper
+from holdfast.experiments.report.plots import COLORS, new_figure, tidy
 
 _STYLES = ("o-", "s--")
 LEAST_DRAWN = 1e-18  # [m] so that zero can be drawn

@@ -122,7 +122,7 @@ class Scaling:
 
     def sections(self, results: Mapping[str, dict[str, Any]]) -> list[Section]:
         """See `scaling_report`."""
-        from holdfast.experiments.scaling_report import sections
+        from holdfast.experiments.scaling.report import sections
 
         return sections(results)
 

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import HoldfastError
-from holdfast.experiments.gait import Gait, Trot, heading
-from holdfast.experiments.terrain import Terrain
-from holdfast.experiments.walker import KP, KV, walker
+from holdfast.experiments.locomotion.gait import Gait, Trot, heading
+from holdfast.experiments.locomotion.terrain import Terrain
+from holdfast.experiments.locomotion.walker import KP, KV, walker
 from holdfast.mujoco._mj import mujoco
 from holdfast.tools.scenes import LEGS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.experiments.gait import Gait
-from holdfast.experiments.locomotion import LETTER, MU, MU_V, NO_SLIP, SHELL
-from holdfast.experiments.locomotion_pictures import paths_figure, rendered, times_figure
-from holdfast.experiments.locomotion_tables import (
+from holdfast.experiments.locomotion.experiment import LETTER, MU, MU_V, NO_SLIP, SHELL
+from holdfast.experiments.locomotion.gait import Gait
+from holdfast.experiments.locomotion.pictures import paths_figure, rendered, times_figure
+from holdfast.experiments.locomotion.tables import (
     LEMKE,
     Results,
     grounds,
@@ -21,8 +21,8 @@ from holdfast.experiments.locomotion_tables import (
     viscous_table,
     walked,
 )
+from holdfast.experiments.locomotion.terrain import LONGEST, PEAK, SAMPLES, SHORTEST, bumps
 from holdfast.experiments.parts import Section
-from holdfast.experiments.terrain import LONGEST, PEAK, SAMPLES, SHORTEST, bumps
 
 
 def sections(results: Results) -> list[Section]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.experiments.grasp_runs import (
+from holdfast.experiments.grasp.runs import (
     CONTROL,
     MODELS,
     PPM,
@@ -47,7 +47,7 @@ class Method:
 
 def methods() -> list[Method]:
     """All methods: in maximal coordinates, then through MuJoCo."""
-    from holdfast.mujoco.grasping import SETTINGS, HoldfastRow, MujocoRow
+    from holdfast.experiments.grasp.mujoco_runs import SETTINGS, HoldfastRow, MujocoRow
 
     keys = ("lemke-loose", "lemke-tight", "drumwright-shell", "qp", "ppm", "ppm-pressed")
     found = [
@@ -96,7 +96,7 @@ class Grasp:
 
     def sections(self, results: Mapping[str, dict[str, Any]]) -> list[Section]:
         """See `grasp_report`."""
-        from holdfast.experiments.grasp_report import sections
+        from holdfast.experiments.grasp.report import sections
 
         return list(sections(results))
 

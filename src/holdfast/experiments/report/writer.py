@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.experiments.page import html_page
 from holdfast.experiments.parts import Section, Table
+from holdfast.experiments.report.page import html_page
 from holdfast.experiments.runner import write_whole
 
 PAGE = "index.html"
