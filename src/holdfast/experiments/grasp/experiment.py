@@ -95,7 +95,7 @@ class Grasp:
         return found
 
     def sections(self, results: Mapping[str, dict[str, Any]]) -> list[Section]:
-        """See `grasp_report`."""
+        """See the module `report` beside this one."""
         from holdfast.experiments.grasp.report import sections
 
         return list(sections(results))

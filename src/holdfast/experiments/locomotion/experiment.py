@@ -65,7 +65,7 @@ class Locomotion:
         return found
 
     def sections(self, results: Mapping[str, dict[str, Any]]) -> list[Section]:
-        """See `locomotion_report`."""
+        """See the module `report` beside this one."""
         from holdfast.experiments.locomotion.report import sections
 
         return sections(results)

@@ -1,6 +1,7 @@
 """A trot: Bezier foot paths, inverse kinematics, and a step-by-step controller.
 
-All in the frame of the base, x forward, y to the left, z up; legs in the order of `scenes.LEGS`.
+All in the frame of the base, x forward, y to the left, z up; legs in the order of
+`holdfast.tools.scenes.LEGS`.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Scaling:
         ]
 
     def sections(self, results: Mapping[str, dict[str, Any]]) -> list[Section]:
-        """See `scaling_report`."""
+        """See the module `report` beside this one."""
         from holdfast.experiments.scaling.report import sections
 
         return sections(results)

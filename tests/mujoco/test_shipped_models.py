@@ -13,7 +13,7 @@ from holdfast.mujoco import UnsupportedError
 
 pytestmark = pytest.mark.jit  # hundreds of steps: without compilation they take too long
 SHIPPED = sorted(Path(mujoco.__file__).parent.glob("testdata/*.xml"))
-OWN = sorted((Path(__file__).parent / "models_mujoco").glob("*.xml"))
+OWN = sorted((Path(__file__).parents[1] / "models_mujoco").glob("*.xml"))
 
 
 @pytest.mark.parametrize("path", SHIPPED + OWN, ids=lambda path: path.stem)

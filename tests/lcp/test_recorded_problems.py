@@ -6,7 +6,6 @@ Data and origins: `tests/data`, tolerances in `tests/data/contact_problems/READM
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,11 @@ from holdfast.errors import (
     NotSymmetricError,
     RayTerminationError,
 )
-from reference import Problem, energy_norm, kkt
+from recorded_cases import CASES, DATA, assert_reference, load, recorded
+from reference import Problem, kkt
 
-DATA = Path(__file__).parent / "data"
 CERTIFICATE = 1e-10  # what every answer promises
 METHODS = ("ppm", "qp", "lemke")
-
-
-def load(path: Path) -> dict[str, np.ndarray]:
-    with np.load(path) as data:
-        return dict(data)
 
 
 def assert_solves(result: hf.lcp.LCPResult, p: Problem) -> None:
@@ -43,45 +37,15 @@ def assert_solves(result: hf.lcp.LCPResult, p: Problem) -> None:
 # --- contact problems ---------------------------------------------------------------------------
 
 
-def tolerances() -> dict[str, tuple[float, float | None]]:
-    """Relative tolerances (frictionless, no-slip) by case; None where rank-ambiguous."""
-    table = {}
-    for line in (DATA / "contact_problems" / "README.md").read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 7 and re.fullmatch(r"\d+", cells[1]):
-            no_slip = None if cells[5] == "rank-ambiguous" else float(cells[5])
-            table[cells[0]] = float(cells[4]), no_slip
-    return table
-
-
-CASES = tolerances()
-
-
 def test_every_recorded_contact_problem_has_a_tolerance() -> None:
     assert len(CASES) == 19
     assert set(CASES) == {path.stem for path in (DATA / "contact_problems").glob("*.npz")}
-
-
-def recorded(case: str) -> dict[str, np.ndarray]:
-    return load(DATA / "contact_problems" / f"{case}.npz")
 
 
 def with_equalities(data: dict[str, np.ndarray], G: np.ndarray, v: np.ndarray) -> Problem:
     """Minimise the change of motion subject to G x = 0 and N x >= 0."""
     lo = np.concatenate([np.full(len(G), -np.inf), np.zeros(len(data["N"]))])
     return Problem(np.vstack([G, data["N"]]), data["M"], v, lo=lo)
-
-
-def assert_reference(data: dict[str, np.ndarray], model: str, x: np.ndarray, rtol: float) -> None:
-    """Compare v+ in the energy norm, or contact velocities where only those are known (M = I)."""
-    scale = energy_norm(data["M"], data["v"])
-    if f"vplus_{model}" in data:
-        error = energy_norm(data["M"], x - data[f"vplus_{model}"])
-    else:
-        pairs = zip("NST", "nst", strict=True)
-        errors = [data[rows] @ x - data[f"u{axis}_{model}"] for rows, axis in pairs]
-        error = np.linalg.norm(np.concatenate(errors))
-    assert error <= rtol * scale
 
 
 @pytest.mark.parametrize("case", CASES)

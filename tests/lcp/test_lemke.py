@@ -20,7 +20,7 @@ from holdfast.lcp.lemke import PIVOT_TOLS, ZERO_TOL, LemkeOutcome, lemke
 from holdfast.lcp.options import Options
 from holdfast.lcp.status import Status
 
-DATA = json.loads((Path(__file__).parent / "data" / "lcp_small.json").read_text())
+DATA = json.loads((Path(__file__).parents[1] / "data" / "lcp_small.json").read_text())
 PROBLEMS = {problem["name"]: problem for problem in DATA}
 
 # Zero diagonal and no negative entry: once z_r has entered, neither z0 nor any w decreases along
@@ -359,7 +359,7 @@ def test_large_semidefinite() -> None:
 @pytest.mark.jit
 def test_recorded_semidefinite_to_noise_only() -> None:
     """LCPs of a walking quadruped: eigenvalues down to -1e-10, which defeat an updated inverse."""
-    with np.load(Path(__file__).parent / "data" / "quadruped_noslip_lcps.npz") as data:
+    with np.load(Path(__file__).parents[1] / "data" / "quadruped_noslip_lcps.npz") as data:
         names = [name for name in data.files if name.endswith("_F")]
         assert len(names) == 200
         for name in names:

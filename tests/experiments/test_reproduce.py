@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from command import holdfast
 from holdfast.cli.reproduce import Reproduce
 from holdfast.errors import InputError
 from holdfast.experiments import provenance, registry, runner
 from holdfast.experiments.parts import Figure, Section, Table, Trial
-from holdfast.experiments.report import writer as report
+from holdfast.experiments.report import writer
 from holdfast.experiments.report.page import html_page, inline, shown
 from holdfast.experiments.report.plots import in_dark, new_figure
 from holdfast.experiments.robustness import recorded
-from test_cli import holdfast
 
 # --- an experiment of one line --------------------------------------------------------------------
 
@@ -244,8 +244,8 @@ def test_figures_are_turned_to_night_and_back() -> None:
 
 def test_the_same_numbers_as_json_and_csv(tmp_path: Path) -> None:
     results = {f"square-{k}": {"square": k / 3} for k in range(3)}
-    origin = report.Origin("holdfast reproduce", provenance.machine(), {"numpy": "2"}, {}, 1.0)
-    page = report.write(tmp_path, Squares().sections(results), origin)
+    origin = writer.Origin("holdfast reproduce", provenance.machine(), {"numpy": "2"}, {}, 1.0)
+    page = writer.write(tmp_path, Squares().sections(results), origin)
     assert page.read_text().startswith("<!DOCTYPE html>")
     everything = json.loads((tmp_path / "report.json").read_text())
     rows = everything["sections"][0]["tables"][0]["rows"]

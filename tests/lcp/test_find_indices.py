@@ -16,7 +16,7 @@ from holdfast.lcp.checks import as_matrix, as_vector
 from holdfast.lcp.find_indices import Indices, find_indices
 from scenes import cube_on_floor, four_bar, grasp
 
-DATA = Path(__file__).parent / "data" / "contact_problems"
+DATA = Path(__file__).parents[1] / "data" / "contact_problems"
 
 # --- the dense, obvious reference ---------------------------------------------------------
 

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from holdfast.linalg import ltl as _leaf_first
+from holdfast.linalg import ltl
 from holdfast.linalg.ltl import all_to_white, factor, from_white, motion_to_white, to_white
 from holdfast.tools import scenes
 
@@ -15,8 +15,8 @@ from holdfast.tools import scenes
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels that only others call are run as they are written."""
     for name in ("add", "dot"):
-        kernel = getattr(_leaf_first, name)
-        monkeypatch.setattr(_leaf_first, name, getattr(kernel, "py_func", kernel))
+        kernel = getattr(ltl, name)
+        monkeypatch.setattr(ltl, name, getattr(kernel, "py_func", kernel))
 
 
 def call(kernel, *args):

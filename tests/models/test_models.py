@@ -44,9 +44,9 @@ from holdfast import (
     viscous,
 )
 from holdfast.experiments.maximal import GRAVITY, X, Y, Z, inertia, point_row, spin_row
+from recorded_cases import CASES, assert_reference, recorded
 from reference import Problem, kkt
 from scenes import grasp
-from test_recorded_problems import CASES, assert_reference, recorded
 
 CERTIFICATE = 1e-10  # what every answer of the solver promises
 SAME = 1e-9  # two solves of one problem in different words, see test_factored_laws

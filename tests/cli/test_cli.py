@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from command import holdfast
 
-
-def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "holdfast", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_demo_as_json() -> None:

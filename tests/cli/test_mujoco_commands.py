@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command import holdfast
 from holdfast.cli.simulate import Simulate
 from holdfast.mujoco._direct import Direct
 from holdfast.mujoco._whole import NOT_TRIED
@@ -26,11 +27,6 @@ BOX = """<mujoco><worldbody><geom type="plane" size="5 5 1"/>
     <joint name="z" type="slide" axis="0 0 1"/><geom type="box" size=".1 .1 .1" mass="1"/></body>
   </worldbody><actuator><motor joint="x"/><motor joint="z"/></actuator>
   <keyframe><key name="moving" qvel="0 0"/><key name="up" qpos="0 .5"/></keyframe></mujoco>"""
-
-
-def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "holdfast", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture
