@@ -15,7 +15,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.cli._common import progress_bar
 from holdfast.cli.compare import print_rows
-from holdfast.experiments.grasp import grasp
+from holdfast.experiments.grasp.scene import grasp
 from holdfast.experiments.maximal import Scene
 
 

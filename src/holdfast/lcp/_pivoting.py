@@ -23,7 +23,7 @@ finds the most negative w_i (line 15) and lets i enter; it finds a z_j that turn
   direction is a Farkas certificate, unless its value is rounding: then w_i is, too, and the row
   rests. How small a part outside the span is rounding depends on how nearly dependent the loaded
   rows are themselves: their small pivots amplify it.
-* Factors. The loaded rows are kept as Q R and updated (`_factor`), where the paper solves with
+* Factors. The loaded rows are kept as Q R and updated (`qr_update`), where the paper solves with
   A = N_B M^-1 N_B' afresh (lines 10-12).
 """
 
