@@ -21,7 +21,7 @@ from holdfast.events.contact_set import Listing
 from holdfast.events.sustained import Grip, drag
 from holdfast.models import ContactModel, Frictionless, Viscous
 from holdfast.mujoco._answer import Answer, from_solution
-from holdfast.mujoco._laws import Laws
+from holdfast.mujoco.pair_laws import Laws
 from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._quick import Quick
 from holdfast.mujoco._shadow import LIMIT_REACH

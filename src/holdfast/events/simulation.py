@@ -35,7 +35,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import UnsupportedError, check_data, check_finite, is_finite
+from holdfast.mujoco.support import UnsupportedError, check_data, check_finite, is_finite
 from holdfast.mujoco.assemble import gather
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION

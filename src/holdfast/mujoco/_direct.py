@@ -15,7 +15,7 @@ from holdfast.mujoco import _whole as whole
 from holdfast.mujoco._inertia import entries, quick_kind
 from holdfast.mujoco._lacking import Grip
 from holdfast.mujoco._landing import Landing
-from holdfast.mujoco._laws import Laws
+from holdfast.mujoco.pair_laws import Laws
 from holdfast.mujoco._memory import Memory
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._options import option_addresses
@@ -24,7 +24,7 @@ from holdfast.mujoco._publish import show
 from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._scene import REPORTED, Found, Scene
 from holdfast.mujoco._shadow import AUTO, PYRAMIDAL, Shadow
-from holdfast.mujoco._support import check_data
+from holdfast.mujoco.support import check_data
 from holdfast.mujoco._usual import FOUND, NOT_SETTLED
 from holdfast.mujoco.assemble import TOUCHING, Rows
 

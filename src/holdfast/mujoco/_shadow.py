@@ -20,7 +20,7 @@ from holdfast.mujoco._limit_sensors import limit_sensors
 from holdfast.mujoco._memory import Memory, copy_segments
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._options import option_copier, option_segment
-from holdfast.mujoco._support import refuse
+from holdfast.mujoco.support import refuse
 
 # How far beyond its present speed a geom may get in one step before a contact is listed too late.
 # A contact listed too late costs a position correction in the next step, one listed in vain costs

@@ -22,7 +22,7 @@ from holdfast.mujoco._landing import SUNK
 from holdfast.mujoco._mj import CALLBACKS, mujoco
 from holdfast.mujoco._parts import COLUMNS
 from holdfast.mujoco._recall import COLUMNS as KNOWN
-from holdfast.mujoco._support import is_finite
+from holdfast.mujoco.support import is_finite
 from holdfast.mujoco._usual import FOUND
 
 # What the step of the desk's status says beside what `at_once` does: all is done, or it is and

@@ -28,8 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.arrays import Answer, Arrays, LawKind
-from holdfast.contact.solve import REPORT
+from holdfast.mujoco._solve import REPORT, Answer, Arrays, LawKind
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.record import Status
 from holdfast.mujoco.smooth import ELLIPTIC
@@ -75,7 +74,7 @@ class Constraints(NamedTuple):
     source: np.ndarray  # (n,) number of the contact in mjData, or row in MuJoCo's list
     key: np.ndarray  # (n,) identity from step to step
     dim: np.ndarray  # (n,) rows that the contact has in MuJoCo
-    geom: np.ndarray  # (n, 2) geoms of a contact
+    geom: np.ndarray  # (n, 2) geoms of a contact; type and joint or tendon of a limit
     gap: np.ndarray  # (n,) distance; violation of an equality [m, rad]
     sunk: np.ndarray  # (n,) how far below what its row says a contact ends the step [m]
     mu: np.ndarray  # (n,) declared coefficient of sliding friction
@@ -342,10 +341,10 @@ def read_row(
         side = kinds[r]
     else:
         cs.kind[r], arrays.law[r] = LIMIT, FRICTIONLESS
+        cs.geom[r, 0], cs.geom[r, 1] = kinds[r], which[r]
         arrays.target[r] = min(-position[r] / s.h, 0.0)
-        side = 2 * kinds[r] + (r > ne + nf and which[r - 1] == which[r])
-    cs.key[r] = -((4 * np.int64(which[r]) + cs.kind[r]) * 64 + side) - 1
-    k, t = arrays.panel[r], next_tree(li, r, -1)
+        side = 2 * kinds[r]
+    k, t, start = arrays.panel[r], next_tree(li, r, -1), entry
     while t >= 0:
         size = li.tree[t + 1] - li.tree[t]
         arrays.panel_tree[k], arrays.panel_at[k] = t, entry
@@ -354,7 +353,19 @@ def read_row(
         k += 1
         t = next_tree(li, r, t)
     arrays.panel[r + 1] = k
+    if cs.kind[r] == LIMIT:  # the lower one pushes up
+        side += first_sign(arrays.values[start:entry])
+    cs.key[r] = -((4 * np.int64(which[r]) + cs.kind[r]) * 64 + side) - 1
     return entry
+
+
+@kernel
+def first_sign(values: np.ndarray) -> int:
+    """Return 1 if the first number that is not zero is positive, else 0."""
+    for x in values:
+        if x != 0.0:
+            return 1 if x > 0.0 else 0
+    return 0
 
 
 @kernel
@@ -411,7 +422,7 @@ def read_contact(
     for e in range(9):
         cs.place[k, 3 + e] = c.frame[e]
     arrays.row[k + 1] = row + dim
-    p, first, start = arrays.panel[k], np.int64(c.efc_address), entry
+    p, first = arrays.panel[k], np.int64(c.efc_address)
     edges = li.pyramidal and given > 1
     for t in trees_of_contact(s, c):
         if t < 0:
@@ -519,6 +530,8 @@ def is_free(s: Any, arrays: Arrays, cs: Constraints) -> bool:
     """
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == EQUALITY or cs.kind[i] == FRICTION or arrays.law[i] == VISCOUS:
+            return False
+        if cs.gap[i] < -TOUCHING * s.size:
             return False
         speed = row_speed(arrays, i, 0, arrays.free)
         if speed < arrays.target[arrays.row[i]]:

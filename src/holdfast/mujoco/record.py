@@ -20,6 +20,7 @@ class Stage(IntEnum):
     SMOOTH = 0  # kinematics, collision, smooth forces
     CONSTRAINTS = 1  # rows, each with its law, and all that follows
     INTEGRATE = 2  # the motion has been found and written, sensors have been read
+    LEAVE = 3  # Python has taken a step in which nothing touches
 
 
 class Status(IntEnum):
@@ -27,7 +28,8 @@ class Status(IntEnum):
 
     DONE = 0  # the step is taken
     REPORT = 1  # it is taken, and Python has something to say about it
-    WRITTEN = 2  # forces are written; sensors and integration are left to Python (callbacks)
+    WRITTEN = 2  # forces are written; sensors are left to Python, which has callbacks to call
+    FREE = 12  # nothing touches; sensors and integration are left to Python
     MORE_MEMORY = 3  # work arrays must be as long as the record says; begin with CONSTRAINTS again
     MORE_BLOCKS = 4  # trees are coupled; the inertia must be one block
     CALLBACKS = 5  # nothing was done: callbacks in Python have to be called
@@ -55,13 +57,14 @@ _COUNTS = (
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities", "quiet",
-    "integrate", "default_law", "callbacks", "single_joints",
+    "integrate", "default_law", "callbacks", "single_joints", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "status", "solve_status", "begun", "sparse", "pyramidal", "cone", "integrator",
-    "disabled", "inertia_kind", "contact_free", "relisted", "work_needed", "capacity_needed",
-    "constraints", "rows", "panels", "entries", "rounds", "teleport", "corrections_left", "retry",
-    "lacks", "unresolved", "uncertified", "slipping", "bad",
+    "disabled", "inertia_kind", "contact_free", "work_needed", "capacity_needed",
+    "constraints", "rows", "panels", "entries", "corrections_left", "retry",
+    "lacks", "uncertified", "redone", "has_inertia", "has_gaps", "stuck",
+    "told_overlap", "told_rk4", "told_uncertified",
 )  # fmt: skip
 _STRUCTS = ("api", "model", "data", "trial", "opt", "user_opt")
 _USER = (  # arrays of the user's model
@@ -80,16 +83,16 @@ _TABLES = (  # made once per stepper
     "rule_second", "rule_law", "rule_value", "limit_sensors",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
-    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential", "inertia", "free", "scratch",
+    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "options", "start_velocity", "potential", "inertia", "free", "scratch",
     "displacement",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
     "memo_key", "memo_row", "memo_state", "memo_impulse", "left", "mocap_pose",
 )  # fmt: skip
-_SIZES = ("work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock")
+_SIZES = ("work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch", "noptions")
 _NUMBERS = (
-    "h", "size", "default_value", "left_time", "deepest", "left_over", "fastest", "corrected",
-    "largest_correction", "residual", "dissipated",
+    "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over", "fastest",
+    "corrected", "residual",
 )  # fmt: skip
 
 RECORD = np.dtype(

@@ -27,14 +27,14 @@ from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, 
 from holdfast.mujoco._direct import Direct
 from holdfast.mujoco._islands import Island, Islands, apart, together
 from holdfast.mujoco._landing import ROUNDS, Landing, may_land
-from holdfast.mujoco._laws import Laws
+from holdfast.mujoco.pair_laws import Laws
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._motion import Motion
 from holdfast.mujoco._pipeline import forward
 from holdfast.mujoco._publish import publish, show_sensors
 from holdfast.mujoco._quick import OPEN, Quick
 from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import check_finite, is_finite
+from holdfast.mujoco.support import check_finite, is_finite
 from holdfast.mujoco._usual import FOUND
 from holdfast.mujoco._watch import FrictionWatch, grip_of
 from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
@@ -56,7 +56,7 @@ class Stepper:
         contact: the law of all contacts that no other law names: `NoSlip`, `Viscous`,
             `Frictionless`, or any other `ContactModel`.
         laws: laws of pairs of geoms or bodies, ``{("finger", "cube"): hf.viscous(0.1)}``;
-            ``"*"`` is anything. The MJCF can say the same, see `holdfast.mujoco._laws`.
+            ``"*"`` is anything. The MJCF can say the same, see `holdfast.mujoco.pair_laws`.
         correct: whether to take penetration and drift out of the position.
         warn: whether to warn, once per pair of bodies, when a contact needs more friction than
             the model declares.
