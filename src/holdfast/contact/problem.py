@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from holdfast import lcp
-from holdfast.contact.arrays import ORDER, Stack, stack_of
+from holdfast.contact.stack import ORDER, Stack, stack_of
 from holdfast.errors import InputError
 from holdfast.lcp import checks
 from holdfast.lcp.inertia import InertiaFactor

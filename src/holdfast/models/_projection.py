@@ -5,7 +5,7 @@
 plus rows with dry friction, whose force is bounded. The models say what M, x0, the targets and the
 contacts that stick are; this module cuts the equality rows down to an independent set
 (Find-Indices), hands everything to one complementarity solver, and puts the forces back in the
-order of the problem's rows (`holdfast.contact.arrays.Stack`).
+order of the problem's rows (`holdfast.contact.stack.Stack`).
 """
 
 from __future__ import annotations
