@@ -1,7 +1,7 @@
 """The vocabulary of contact: problems, solutions that judge themselves, and laws."""
 
-from holdfast.contact.laws import Law, frictionless, stick, viscous
+from holdfast.contact.laws import Law, coulomb, frictionless, stick, viscous
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 
-__all__ = ["ContactProblem", "ContactSolution", "Law", "frictionless", "stick", "viscous"]
+__all__ = ["ContactProblem", "ContactSolution", "Law", "coulomb", "frictionless", "stick", "viscous"]

@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.mujoco._solve import REPORT, Answer, Arrays, LawKind
+from holdfast.contact.arrays import Answer, Arrays, LawKind
+from holdfast.contact.solve import REPORT
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.record import Status
 from holdfast.mujoco.smooth import ELLIPTIC

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.mujoco._solve import Answer, Arrays
+from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco.constraints import NO_SLIP, Constraints
 from holdfast.mujoco.structs import integers, words
 

@@ -29,7 +29,7 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._solve import Arrays
+from holdfast.contact.arrays import Arrays
 from holdfast.mujoco.constraints import CONTACT, TOUCHING, Constraints, row_speed
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
-from holdfast.mujoco._solve import ContactState, LawKind
+from holdfast.contact.arrays import ContactState, LawKind
 from holdfast.mujoco.constraints import Kind
 
 

@@ -1,9 +1,10 @@
-"""Which law holds between two bodies: from Python, from the MJCF, or the model's default.
+"""Which law holds between two bodies: from Python, from the MJCF, or the stepper's default.
 
 In the MJCF a law is a custom text, so that a scene stays one file::
 
     <custom>
       <text name="holdfast:finger,cube" data="viscous 0.1"/>
+      <text name="holdfast:tyre,road" data="coulomb 0.6"/>
       <text name="holdfast:ice,*" data="frictionless"/>
       <text name="holdfast:*,*" data="stick"/>
     </custom>
@@ -20,72 +21,98 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.contact.laws import Law, frictionless, stick, viscous
+from holdfast.contact.arrays import LawKind
+from holdfast.contact.laws import Law, coulomb, frictionless, stick, viscous
 from holdfast.errors import InputError
+from holdfast.models import ContactModel, Frictionless, NoSlip, Viscous
 from holdfast.mujoco._mj import mujoco
 
 PREFIX = "holdfast:"
 ANY = "*"
-_KNOWN = "stick, frictionless or viscous <mu_v>"
+DECLARED = -1.0  # the coefficient of a Coulomb law that takes the one of the model
+_KNOWN = "coulomb, coulomb <mu>, stick, frictionless or viscous <mu_v>"
+_KINDS = {"coulomb": LawKind.COULOMB, "stick": LawKind.NO_SLIP, "viscous": LawKind.VISCOUS,
+          "frictionless": LawKind.FRICTIONLESS}  # fmt: skip
 
 
-class Laws:
-    """Law of each pair of geoms, looked up once per pair.
+def law_kind(law: Law) -> tuple[int, float]:
+    """Number and coefficient of a law for the contact solve."""
+    if law.kind == "coulomb":
+        return int(LawKind.COULOMB), DECLARED if law.mu is None else law.mu
+    return int(_KINDS[law.kind]), law.mu_v
+
+
+def law_of_model(contact: Any) -> Law | None:
+    """The law that a contact model stands for; None if it is solved in its own way."""
+    if contact is None:
+        return coulomb()
+    if isinstance(contact, Law):
+        return contact
+    if isinstance(contact, NoSlip):
+        return stick() if contact.grip == "loaded" else None
+    if isinstance(contact, Frictionless):
+        return frictionless()
+    if isinstance(contact, Viscous):
+        return viscous(contact.mu_v) if np.ndim(contact.mu_v) == 0 else None
+    if isinstance(contact, ContactModel):
+        if type(contact).__name__ == "Coulomb":
+            return coulomb(getattr(contact, "mu", None))
+        if type(contact).__name__ == "Mixed":
+            laws: Any = contact
+            return laws.laws if isinstance(laws.laws, Law) else None
+        return None
+    raise InputError("contact", f"is {contact!r}; expected a contact model, as Coulomb()")
+
+
+class PairLaws:
+    """Rules for pairs of geoms, the first that fits holds; then the default.
 
     Attributes:
-        uniform: whether all pairs have the same.
-        only: the kind of that one; None if there are several.
+        default: law of all pairs that no rule names.
+        laws: of the rules, in their order.
+        first, second: (rules, ngeom) the geoms that a rule names on either side.
     """
 
     def __init__(self, model: Any, laws: Mapping[Any, Law] | None, default: Law) -> None:
-        self._body = np.array(model.geom_bodyid)
-        self._default = default
-        self._rules: list[tuple[float, set[int], set[int], Law]] = []
-        given = dict(laws or {})
-        for pair, law in given.items():
-            self._add(model, pair, law, from_python=True)
+        self.default = default
+        rules: list[tuple[float, set[int], set[int], Law]] = []
+        for pair, law in dict(laws or {}).items():
+            rules.append(_rule(model, pair, law, from_python=True))
         for pair, law in from_mjcf(model).items():
-            self._add(model, pair, law, from_python=False)
-        self._rules.sort(key=lambda rule: -rule[0])
-        self._cache: dict[tuple[int, int], Law] = {}
-        self.uniform = not self._rules
-        self.only = default.kind if self.uniform else None
+            rules.append(_rule(model, pair, law, from_python=False))
+        rules.sort(key=lambda rule: -rule[0])
+        self.laws = [law for *_, law in rules]
+        self.first, self.second = np.zeros((2, len(rules), model.ngeom), dtype=bool)
+        for k, (_, first, second, _) in enumerate(rules):
+            self.first[k, list(first)], self.second[k, list(second)] = True, True
 
-    def _add(self, model: Any, pair: Any, law: Any, *, from_python: bool) -> None:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise InputError("laws", f"has the key {pair!r}; expected a pair of names")
-        if not isinstance(law, Law):
-            raise InputError("laws", f"gives {pair!r} the law {law!r}; use {_KNOWN}")
-        found = [_geoms(model, name) for name in pair]
-        rank = 4 * from_python + sum(rank for rank, _ in found) / 2
-        self._rules.append((rank, found[0][1], found[1][1], law))
+    def of_pair(self, a: int, b: int) -> Law:
+        """Law of a pair of geoms."""
+        for k, law in enumerate(self.laws):
+            one, two = self.first[k], self.second[k]
+            if (one[a] and two[b]) or (one[b] and two[a]):
+                return law
+        return self.default
 
-    def of(self, geoms: np.ndarray) -> list[Law]:
-        """Law of each pair of geoms, (n, 2) numbers."""
-        if self.uniform:
-            return [self._default] * len(geoms)
-        return [self._of_pair(int(a), int(b)) for a, b in geoms]
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number and coefficient of the law of each rule."""
+        both = [law_kind(law) for law in self.laws]
+        kinds = np.array([kind for kind, _ in both], dtype=np.int64)
+        return kinds, np.array([value for _, value in both], dtype=float)
 
-    def sticking(self, geoms: np.ndarray, dim: np.ndarray) -> np.ndarray | None:
-        """(n,) contacts that stick while the others are frictionless; None if some drag."""
-        if self.uniform:
-            kind = self._default.kind
-            return None if kind == "viscous" else (dim > 1) & (kind == "stick")
-        laws = self.of(geoms)
-        if any(law.kind == "viscous" for law in laws):
-            return None
-        return np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
 
-    def _of_pair(self, a: int, b: int) -> Law:
-        law = self._cache.get((a, b))
-        if law is None:
-            law = self._default
-            for _, first, second, candidate in self._rules:
-                if (a in first and b in second) or (b in first and a in second):
-                    law = candidate
-                    break
-            self._cache[a, b] = law
-        return law
+def _rule(
+    model: Any, pair: Any, law: Any, *, from_python: bool
+) -> tuple[float, set[int], set[int], Law]:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise InputError("laws", f"has the key {pair!r}; expected a pair of names")
+    if isinstance(law, ContactModel):
+        law = law_of_model(law)
+    if not isinstance(law, Law):
+        raise InputError("laws", f"gives {pair!r} the law {law!r}; use {_KNOWN}")
+    found = [_geoms(model, name) for name in pair]
+    rank = 4 * from_python + sum(rank for rank, _ in found) / 2
+    return rank, found[0][1], found[1][1], law
 
 
 def from_mjcf(model: Any) -> dict[tuple[str, str], Law]:
@@ -105,17 +132,17 @@ def from_mjcf(model: Any) -> dict[tuple[str, str], Law]:
 
 
 def parse(text: str, where: str = "law") -> Law:
-    """A law from its text: "stick", "frictionless", "viscous 0.1"."""
+    """A law from its text: "coulomb", "coulomb 0.6", "stick", "frictionless", "viscous 0.1"."""
     words = text.split()
-    if words == ["stick"]:
-        return stick()
-    if words == ["frictionless"]:
-        return frictionless()
-    if len(words) == 2 and words[0] == "viscous":
+    plain = {"stick": stick, "frictionless": frictionless, "coulomb": coulomb}
+    if len(words) == 1 and words[0] in plain:
+        return plain[words[0]]()
+    if len(words) == 2 and words[0] in ("viscous", "coulomb"):
         try:
-            return viscous(float(words[1]))
+            value = float(words[1])
         except ValueError as error:
-            raise InputError(where, f"has {words[1]!r} for mu_v; expected a number") from error
+            raise InputError(where, f"has {words[1]!r}; expected a number") from error
+        return viscous(value) if words[0] == "viscous" else coulomb(value)
     raise InputError(where, f"is {text!r}; expected {_KNOWN}")
 
 

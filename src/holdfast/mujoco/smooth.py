@@ -515,3 +515,14 @@ def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[
     here = np.array([where[b, a] for a, b in pairs], dtype=np.int64)
     there = np.array([where[a, b] for a, b in pairs], dtype=np.int64)
     return in_M, np.stack([at(i, j), at(j, i), here, there], axis=1)
+
+
+def inertia_kind(private: Any) -> Inertia:
+    """Which implicit terms the inertia has, see `follow_user`."""
+    if private.integrator == IMPLICITFAST:
+        return Inertia.MUJOCO if private.spins else Inertia.DERIVATIVE
+    if private.integrator == IMPLICIT:
+        return Inertia.MUJOCO
+    if private.integrator == DISCRETE:
+        return Inertia.DISCRETE
+    return Inertia.PLAIN if private.user_flags & UNDAMPED else Inertia.DAMPED

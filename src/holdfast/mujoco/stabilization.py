@@ -27,7 +27,8 @@ import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.mujoco import c_api, structs
-from holdfast.mujoco._solve import REPORT, Answer, Arrays, SolveStatus, solve
+from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.solve import REPORT, solve
 from holdfast.mujoco.constraints import (
     COMPLIANT,
     CONTACT,

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from holdfast._jit import CEntry, kernel
 from holdfast.mujoco import c_api, structs
-from holdfast.mujoco._solve import MORE_MEMORY, NEEDED, RESIDUAL, Answer, Arrays, SolveStatus, solve
+from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.solve import MORE_MEMORY, NEEDED, RESIDUAL, solve
 from holdfast.mujoco.constraints import (
     CONTACT,
     NO_SLIP,
@@ -47,6 +49,8 @@ from holdfast.mujoco.writeback import (
     read_sensors,
     write_back,
 )
+
+SOLVER_OPTIONS = np.array([1e-12, 1.0])
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
@@ -287,6 +291,15 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     s = record_at(address)
     s.status = Status.MUJOCO_ERROR
     s.status = take_step(s)
+    if s.status == Status.DONE:
+        s.begun = s.stage = 0
 
 
 step_at = CEntry(_step_at)
+
+
+def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:
+    """The arrays of the last step as views, see `carve`."""
+    plain = getattr(carve, "py_func", carve)
+    scope = {**plain.__globals__, "floats": structs.plain_floats, "words": structs.plain_words}
+    return FunctionType(plain.__code__, scope)(record.view(np.recarray)[0])

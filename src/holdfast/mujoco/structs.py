@@ -148,29 +148,35 @@ contact_at: Any = record_reader(CONTACT)
 option_at: Any = record_reader(OPTION)
 
 
+def plain_view(address: int, rows: int, columns: int, kind: Any) -> np.ndarray:
+    """Return the array (rows, columns) of a ctypes kind at an address; not for kernels."""
+    if rows * columns == 0:
+        return np.zeros((int(rows), int(columns)), dtype=kind)
+    there = (kind * int(rows * columns)).from_address(int(address))
+    return np.ctypeslib.as_array(there).reshape(int(rows), int(columns))
+
+
+def plain_floats(address: int, rows: int, columns: int) -> np.ndarray:
+    """Return the array (rows, columns) of doubles at an address."""
+    return plain_view(address, rows, columns, ctypes.c_double)
+
+
+def plain_words(address: int, rows: int, columns: int) -> np.ndarray:
+    """Return the array (rows, columns) of 64-bit integers at an address."""
+    return plain_view(address, rows, columns, ctypes.c_int64)
+
+
 if not COMPILED:
-
-    def _view(address: int, rows: int, columns: int, kind: Any) -> np.ndarray:
-        if rows * columns == 0:
-            return np.zeros((int(rows), int(columns)), dtype=kind)
-        there = (kind * int(rows * columns)).from_address(int(address))
-        return np.ctypeslib.as_array(there).reshape(rows, columns)
-
-    def floats(address: int, rows: int, columns: int) -> np.ndarray:
-        """Return the array (rows, columns) of doubles at an address."""
-        return _view(address, rows, columns, ctypes.c_double)
+    floats: Any = plain_floats
+    words: Any = plain_words
 
     def integers(address: int, rows: int, columns: int) -> np.ndarray:
         """Return the array (rows, columns) of 32-bit integers at an address."""
-        return _view(address, rows, columns, ctypes.c_int32)
-
-    def words(address: int, rows: int, columns: int) -> np.ndarray:
-        """Return the array (rows, columns) of 64-bit integers at an address."""
-        return _view(address, rows, columns, ctypes.c_int64)
+        return plain_view(address, rows, columns, ctypes.c_int32)
 
     def booleans(address: int, rows: int, columns: int) -> np.ndarray:
         """Return the array (rows, columns) of booleans at an address."""
-        return _view(address, rows, columns, ctypes.c_bool)
+        return plain_view(address, rows, columns, ctypes.c_bool)
 
     def copy(target: int, source: int, size: int) -> None:
         """Copy so many bytes from one address to another."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast._jit import kernel
-from holdfast.mujoco._solve import Answer, Arrays
+from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco.constraints import COLUMNS, Constraints
 from holdfast.mujoco.structs import floats, words
 

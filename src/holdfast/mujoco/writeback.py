@@ -19,7 +19,7 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._solve import Answer, Arrays
+from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
 from holdfast.mujoco.smooth import PYRAMIDAL
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers, words
