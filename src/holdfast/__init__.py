@@ -33,6 +33,7 @@ from holdfast.errors import (
     NotSymmetricError,
     RayTerminationError,
     SolveError,
+    StepWarning,
     UncertifiedError,
     UnsupportedError,
 )
@@ -52,7 +53,7 @@ from holdfast.models import (
 
 if TYPE_CHECKING:
     from holdfast.events import EventDriven
-    from holdfast.mujoco import Stepper, build_problem, step
+    from holdfast.mujoco import Contacts, Stepper, build_problem, forward, step
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,7 @@ __all__ = [
     "ContactModel",
     "ContactProblem",
     "ContactSolution",
+    "Contacts",
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",
@@ -79,14 +81,17 @@ __all__ = [
     "NotSymmetricError",
     "RayTerminationError",
     "SolveError",
+    "StepWarning",
     "Stepper",
     "StewartTrinkle",
     "UncertifiedError",
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "coulomb",
     "errors",
     "find_indices",
+    "forward",
     "frictionless",
     "lcp",
     "step",
@@ -95,7 +100,7 @@ __all__ = [
 ]
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = ("Stepper", "build_problem", "step")
+_OF_MUJOCO = ("Contacts", "Stepper", "build_problem", "forward", "step")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from holdfast.errors import FrictionWarning, UnsupportedError
 from holdfast.mujoco.contacts import Contacts
+from holdfast.mujoco.stagewise import build_problem
 from holdfast.mujoco.stepper import Stepper, forward, step
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "FrictionWarning",
     "Stepper",
     "UnsupportedError",
+    "build_problem",
     "forward",
     "step",
 ]

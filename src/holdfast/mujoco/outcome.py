@@ -85,6 +85,8 @@ class Outcome:
         R, R_contact = _extra(first, dim)
         joints, limits, dry = self._of(Kind.EQUALITY), self._of(Kind.LIMIT), self._of(Kind.FRICTION)
         f = self.A @ (self.free - self.v) / self.h if nv else self.v
+        rate = (self.J @ self.v - self.target) / self.h  # so that J (v + h a) = target
+
         viscous = self.law[contacts] == LawKind.VISCOUS
         mu_v = np.zeros(len(first))
         mu_v[viscous] = 1.0 / (self.h * self.compliance[first[viscous] + 1])
@@ -94,6 +96,7 @@ class Outcome:
             c_J=self.target[joints] - self.compliance[joints] * self.impulse[joints],
             U=self.J[limits], c_U=self.target[limits], c_N=self.target[first], D=self.J[dry],
             D_bound=self.bound[dry], mu=self.mu[contacts], mu_v=mu_v, bodies=self.bodies[contacts],
+            Ndot_v=rate[first], Udot_v=rate[limits], Jdot_v=rate[joints],
         )  # fmt: skip
 
     @cached_property

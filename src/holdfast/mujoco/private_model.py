@@ -139,7 +139,7 @@ class PrivateModel:
         self._opt.o_margin = set_margins(
             data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
             self.root, self.moving, self.radius, own.geom_contype, own.geom_conaffinity,
-            *self._margins, h,
+            *self._margins, self.user.geom_margin, self.user.pair_margin, h,
         )  # fmt: skip
 
 

@@ -42,22 +42,31 @@ def set_margins(
     body_margin_out: np.ndarray,
     pair_margin_out: np.ndarray,
     pair_gap_out: np.ndarray,
+    user_margin: np.ndarray,
+    user_pair_margin: np.ndarray,
     h: float,
 ) -> float:
     """Fill margins with how far any point of a geom can get in this step [m]; return the largest.
+
+    They are at least those of the user's model, whose contacts are listed in any case.
 
     Args:
         moving: geoms that can move at all.
         radius: of a ball about each geom; 0 for one without end.
         contype, conaffinity: geoms without either touch nothing, unless pairs are listed.
     """
-    geom_margin_out[:] = 0.0
     geom_gap_out[:] = 0.0
     body_margin_out[:] = 0.0
     pair_gap_out[:] = 0.0
     fall = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
     fall *= GRAVITY_RESERVE * h * h
     largest = 0.0
+    for g in range(geom_body.shape[0]):
+        margin = user_margin[g]
+        geom_margin_out[g] = margin
+        if margin > 0.0:
+            body_margin_out[geom_body[g]] = max(body_margin_out[geom_body[g]], margin)
+            largest = max(largest, margin)
     for g in moving:
         if pair_geom1.shape[0] == 0 and contype[g] == 0 and conaffinity[g] == 0:
             continue
@@ -71,11 +80,13 @@ def set_margins(
         w = cvel[b, 5] + p * y - q * x
         speed = np.sqrt(u * u + v * v + w * w) + np.sqrt(p * p + q * q + r * r) * radius[g]
         reach = SPEED_RESERVE * h * speed + fall + SIZE_RESERVE * radius[g]
+        reach = max(reach, user_margin[g])
         geom_margin_out[g] = reach
         body_margin_out[b] = max(body_margin_out[b], reach)
         largest = max(largest, reach)
     for k in range(pair_geom1.shape[0]):
-        pair_margin_out[k] = geom_margin_out[pair_geom1[k]] + geom_margin_out[pair_geom2[k]]
+        both = geom_margin_out[pair_geom1[k]] + geom_margin_out[pair_geom2[k]]
+        pair_margin_out[k] = max(both, user_pair_margin[k])
     return 2.0 * largest
 
 
@@ -91,7 +102,8 @@ def widen_margins(s: Any) -> None:
         integers(s.geom_conaffinity, 1, s.ngeom)[0], integers(s.pair_geom1, 1, s.npair)[0],
         integers(s.pair_geom2, 1, s.npair)[0], floats(s.geom_margin, 1, s.ngeom)[0],
         floats(s.geom_gap, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
-        floats(s.pair_margin, 1, s.npair)[0], floats(s.pair_gap, 1, s.npair)[0], s.h,
+        floats(s.pair_margin, 1, s.npair)[0], floats(s.pair_gap, 1, s.npair)[0],
+        floats(s.user_geom_margin, 1, s.ngeom)[0], floats(s.user_pair_margin, 1, s.npair)[0], s.h,
     )  # fmt: skip
     if s.nmocap > 0:
         widen_for_mocap(s)
@@ -138,7 +150,7 @@ def widen_for_mocap(s: Any) -> None:
         integers(s.pair_geom2, 1, s.npair)[0],
     )  # fmt: skip
     for k in range(s.npair):
-        pairs[k] = margin[one[k]] + margin[other[k]]
+        pairs[k] = max(pairs[k], margin[one[k]] + margin[other[k]])
 
 
 @kernel

@@ -21,6 +21,7 @@ class Stage(IntEnum):
     CONSTRAINTS = 1  # rows, each with its law, and all that follows
     INTEGRATE = 2  # the motion has been found and written, sensors have been read
     LEAVE = 3  # Python has taken a step in which nothing touches
+    WRITE = 4  # another contact model has found the motion
 
 
 class Status(IntEnum):
@@ -29,6 +30,7 @@ class Status(IntEnum):
     DONE = 0  # the step is taken
     REPORT = 1  # it is taken, and Python has something to say about it
     WRITTEN = 2  # forces are written; sensors are left to Python, which has callbacks to call
+    READ = 13  # constraints are read; somebody else solves them
     FREE = 12  # nothing touches; sensors and integration are left to Python
     MORE_MEMORY = 3  # work arrays must be as long as the record says; begin with CONSTRAINTS again
     MORE_BLOCKS = 4  # trees are coupled; the inertia must be one block
@@ -57,7 +59,7 @@ _COUNTS = (
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities", "quiet",
-    "integrate", "default_law", "callbacks", "single_joints", "strict",
+    "integrate", "default_law", "callbacks", "single_joints", "strict", "only_read",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "status", "solve_status", "begun", "sparse", "pyramidal", "cone", "integrator",
@@ -83,7 +85,7 @@ _TABLES = (  # made once per stepper
     "rule_second", "rule_law", "rule_value", "limit_sensors",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
-    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "options", "start_velocity", "potential", "inertia", "free", "scratch",
+    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "options", "potential", "inertia", "free", "scratch",
     "displacement",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped

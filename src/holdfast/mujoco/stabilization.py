@@ -60,7 +60,7 @@ def violations(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) ->
     deepest = left = 0.0
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
-            if is_zero(arrays, i):
+            if is_short(s, arrays, i):
                 continue
             left = max(left, -end_gap(s, arrays, cs, i, velocity))
             if cs.kind[i] == CONTACT:
@@ -72,13 +72,17 @@ def violations(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) ->
 
 
 @kernel
-def is_zero(arrays: Arrays, i: int) -> bool:
-    """Return whether the first row of a constraint is zero: rounding of the geometry."""
+def is_short(s: Any, arrays: Arrays, i: int) -> bool:
+    """Return whether the first row of a constraint is so short that no displacement helps.
+
+    A contact whose normal passes near a joint axis would turn the joint far to be moved a little.
+    """
+    least = min(1.0, s.size) / LEVER
     for p in range(arrays.panel[i], arrays.panel[i + 1]):
         t = arrays.panel_tree[p]
         at = arrays.panel_at[p]
         for j in range(at, at + arrays.tree[t + 1] - arrays.tree[t]):
-            if arrays.values[j] != 0.0:
+            if abs(arrays.values[j]) > least:
                 return False
     return True
 
@@ -116,15 +120,16 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
         if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
             gap = end_gap(s, arrays, cs, i, answer.velocity)
             to.law[i] = FRICTIONLESS
-            to.target[first] = 0.0 if is_zero(arrays, i) else max(-gap, -LARGEST_STEP)
+            to.target[first] = 0.0 if is_short(s, arrays, i) else max(-gap, -LARGEST_STEP)
             if held and answer.impulse[first] > 0.0 and arrays.row[i + 1] - first > 1:
                 to.law[i] = VISCOUS
                 for r in range(first + 1, arrays.row[i + 1]):
                     to.compliance[r] = HELD * mobility(arrays, i, r - first)
         elif cs.kind[i] == EQUALITY:
-            to.law[i] = COMPLIANT
-            to.compliance[first] = HELD * mobility(arrays, i, 0)
-            drifts = arrays.law[i] == RIGID and arrays.target[first] == 0.0
+            rigid = arrays.law[i] == RIGID
+            to.law[i] = RIGID if rigid else COMPLIANT
+            to.compliance[first] = 0.0 if rigid else HELD * mobility(arrays, i, 0)
+            drifts = rigid and arrays.target[first] == 0.0
             to.target[first] = -cs.gap[i] if drifts else 0.0
         else:
             to.law[i] = DRY
@@ -299,7 +304,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         drifts = drifts or (arrays.law[i] == RIGID and abs(cs.gap[i]) > TOUCHING * s.size)
     if s.corrections_left == 0 and not drifts:
         potential_force(s, api)
-        pay(s, arrays, cs, answer, floats(s.start_velocity, 1, s.nv)[0], dq)
+        pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
     s.stuck = s.stuck + 1 if s.left_over > 0.9 * s.last_left_over else 0

@@ -87,6 +87,8 @@ def find_motion(s: Any, api: Any) -> int:
     if status != Status.DONE:
         return status
     arrays, answer, cs, rest = carve(s)
+    if s.only_read == 1:
+        return Status.READ
     if s.integrator != DISCRETE and is_free(s, arrays, cs):
         s.contact_free = 1
         for j in range(s.nv):
@@ -156,8 +158,9 @@ def write_freely(s: Any, api: Any) -> None:
 @kernel
 def integrate_freely(s: Any, api: Any) -> None:
     """Advance the state as MuJoCo does, with its own integrator."""
-    opt = structs.option_at(s.opt)
-    opt.disableflags = s.disabled
+    opt, d = structs.option_at(s.opt), data_at(s.data)
+    if s.integrator != DISCRETE:
+        opt.disableflags = s.disabled
     if s.integrator == RK4:
         copy_segments(words(s.segments, s.nsegment, 3))
         c_api.call_flag(api.mj_RungeKutta, s.model, s.data, np.int32(4))
@@ -165,6 +168,7 @@ def integrate_freely(s: Any, api: Any) -> None:
         c_api.call(api.mj_implicit, s.model, s.data)
     else:
         c_api.call(api.mj_Euler, s.model, s.data)
+    structs.copy(s.velocity, d.qvel, 8 * s.nv)
 
 
 @kernel
@@ -215,10 +219,8 @@ def sliding_speed(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> fl
 @kernel
 def finish(s: Any, api: Any) -> int:
     """Stages 5 and 6 after the forces are written: integrate, correct the position, report."""
-    d = data_at(s.data)
     given = is_given(s)
     arrays, answer, cs, rest = carve(s)
-    structs.copy(s.start_velocity, d.qvel, 8 * s.nv)
     integrate(s, api)
     violations(s, arrays, cs, answer.velocity)
     stabilize(s, api, arrays, cs, answer, rest, given)
@@ -248,7 +250,7 @@ def take_step(s: Any) -> int:
             return status
     if s.stage <= Stage.CONSTRAINTS:
         d = data_at(s.data)
-        if d.nefc == 0 and s.adhesive == 0:
+        if d.nefc == 0 and s.adhesive == 0 and s.only_read == 0:
             s.contact_free = 1
         else:
             if s.has_gaps == 0:
@@ -271,6 +273,7 @@ def take_step(s: Any) -> int:
                 integrate_freely(s, api)
                 leave(s)
             return Status.DONE
+    if s.stage <= Stage.CONSTRAINTS or s.stage == Stage.WRITE:
         arrays, answer, cs, _ = carve(s)
         write_back(s, api, arrays, cs, answer)
         if s.callbacks == 1:

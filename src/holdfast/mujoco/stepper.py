@@ -212,7 +212,7 @@ class Stepper:
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
             potential=np.zeros(2 * own.nv + 6 * own.nbody), displacement=np.zeros(own.nv),
-            start_velocity=np.zeros(own.nv), options=SOLVER_OPTIONS,
+            options=SOLVER_OPTIONS,
         )  # fmt: skip
         self._set(noptions=len(SOLVER_OPTIONS))
         tree = np.searchsorted(model.dof_treeid, np.arange(model.ntree + 1))
@@ -366,7 +366,7 @@ class Stepper:
 
     def _finish(self, data: Any, status: int) -> int:
         resets = 0
-        while status not in (Status.DONE, Status.REPORT):
+        while status not in (Status.DONE, Status.REPORT, Status.READ):
             if status == Status.MORE_MEMORY:
                 self._grow(int(self._get("work_needed")), int(self._get("capacity_needed")))
                 status = self._run(Stage.CONSTRAINTS)
@@ -414,7 +414,8 @@ class Stepper:
             mujoco.mj_sensorAcc(own, data)
         if not self._get("integrate"):
             return
-        own.opt.disableflags = int(self._get("disabled"))
+        if integrator != smooth.DISCRETE:
+            own.opt.disableflags = int(self._get("disabled"))
         if integrator == smooth.RK4:
             smooth.copy_segments(self.private.segments)
             mujoco.mj_RungeKutta(own, data, 4)
@@ -433,8 +434,8 @@ class Stepper:
         text, kind, which = self._diverged(data)
         if self._get("strict") or self.model.opt.disableflags & _NO_RESET:
             raise HoldfastError(f"the simulation has diverged: {text}")
-        warnings.warn(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
-                      StepWarning, stacklevel=_frames_of_ours())  # fmt: skip
+        warn(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
+             StepWarning)  # fmt: skip
         mujoco.mj_resetData(self.private.model, data)
         data.warning[kind].lastinfo, data.warning[kind].number = which, data.warning[kind].number + 1
         assert self._history is not None
@@ -487,24 +488,21 @@ class Stepper:
 
     def _report(self, data: Any) -> None:
         """Say what a step that was taken has to say."""
-        stack = _frames_of_ours()
         if self._get("integrator") == smooth.RK4 and not self._get("told_rk4"):
             self._set(told_rk4=1)
-            warnings.warn("the integrator RK4 has no stages where bodies touch: steps with contact "
-                          "are taken at velocity level, as with Euler", StepWarning,
-                          stacklevel=stack)  # fmt: skip
+            warn("the integrator RK4 has no stages where bodies touch: steps with contact "
+                          "are taken at velocity level, as with Euler", StepWarning)  # fmt: skip
         if self._get("stuck") >= STUCK and not self._get("told_overlap"):
             self._set(told_overlap=1)
-            warnings.warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
-                          StepWarning, stacklevel=stack)  # fmt: skip
+            warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
+                 StepWarning)  # fmt: skip
         if self._get("solve_status") == SolveStatus.APPROXIMATE and not self._get("told_uncertified"):
             self._set(told_uncertified=1)
-            warnings.warn(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
-                          "only; stepper.uncertified_steps counts such steps", StepWarning,
-                          stacklevel=stack)  # fmt: skip
+            warn(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
+                          "only; stepper.uncertified_steps counts such steps", StepWarning)  # fmt: skip
         if self._get("lacks"):
             self._stepped = True
-            self._warn_of_friction(stack)
+            self._warn_of_friction()
 
     def _deepest_pair(self) -> str:
         outcome = self._copy_outcome()
@@ -515,7 +513,7 @@ class Stepper:
         names = [name_of(self.model, "geom", int(g)) for g in outcome.geom[k]]
         return f"{names[0]} and {names[1]}"
 
-    def _warn_of_friction(self, stack: int) -> None:
+    def _warn_of_friction(self) -> None:
         """Warn about pairs that need more friction than the model declares, once each."""
         warned, table = self._keep["warned"], self.contacts
         new, texts = [], []
@@ -535,22 +533,48 @@ class Stepper:
             self._put(warned=np.vstack([warned, new]).astype(np.int64))
             self._set(nwarned=len(self._keep["warned"]))
         for text in texts:
-            warnings.warn(text, FrictionWarning, stacklevel=stack)
+            warn(text, FrictionWarning)
+
+    def constraints(self, data: Any) -> Outcome:
+        """The constraints of the next step and its free motion, as arrays; nothing is solved.
+
+        The state in `data` stays as it is.
+        """
+        if self._data() is not data:
+            self._attach(data)
+        self._outcome, self._stepped = None, False
+        self._set(only_read=1)
+        try:
+            status = self._run(Stage.SMOOTH)
+            if status == Status.CALLBACKS:
+                mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
+            status = self._finish(data, status)
+        finally:
+            self._set(only_read=0, stage=Stage.SMOOTH, begun=0, callbacks=0)
+        _, answer, *_ = carve_in_python(self.record)
+        answer.impulse[:], answer.state[:], answer.velocity[:] = 0.0, 0, self._keep["free"]
+        return self._copy_outcome()
 
     def _step_by_model(self, data: Any) -> None:
         """Take a step whose contact problem another contact model solves."""
-        from holdfast.mujoco.stagewise import step_by_model
+        from holdfast.mujoco.stagewise import solve_by_model
 
-        mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
-        self._outcome, self._stepped = None, False
+        outcome = self.constraints(data)
         try:
-            self._check_timestep()
-            check_finite(data)
-            self._outcome = step_by_model(self.private, data, self.contact,
-                                          correct=bool(self._get("correct")))  # fmt: skip
+            solve_by_model(outcome, self.contact, self.private.size)
+            _, answer, *_ = carve_in_python(self.record)
+            answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
+            answer.state[:] = outcome.state
+            self._set(begun=1)
+            status = self._finish(data, self._run(Stage.WRITE))
+            if status == Status.REPORT:
+                self._report(data)
         except BaseException:
+            self._outcome = None
             self._restore(data)
             raise
+        finally:
+            self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
         self._stepped = True
 
     # --- what a step has found -------------------------------------------------------------------
@@ -558,9 +582,15 @@ class Stepper:
     def _copy_outcome(self) -> Outcome:
         """What the last compiled step found, copied when somebody asks."""
         if self._outcome is None:
+            own = self.private.model
             arrays, answer, cs, _ = carve_in_python(self.record)
-            self._outcome = copy_outcome(arrays, answer, cs, self._keep["start_velocity"],
-                                         float(self._get("h")), self.private.geom_body)  # fmt: skip
+            v = self._keep["before"][1 + own.nq : 1 + own.nq + own.nv]
+            self._outcome = copy_outcome(arrays, answer, cs, v, float(self._get("h")),
+                                         self.private.geom_body)  # fmt: skip
+            data = self._data()
+            if not self._get("has_inertia") and isinstance(data, mujoco.MjData):
+                mujoco.mj_fullM(own, data, self._outcome.A)  # nothing touched: nobody needed it
+                self._outcome.free[:] = self._outcome.velocity
         return self._outcome
 
     @property
@@ -574,6 +604,11 @@ class Stepper:
         if not self._stepped:
             return Contacts.none()
         return Contacts.of(self.model, self._copy_outcome(), self._laws)
+
+    @property
+    def contact_count(self) -> int:
+        """Number of contacts that mattered in the last step: those that its motion has closed."""
+        return len(self._copy_outcome().contacts) if self._stepped else 0
 
     @property
     def largest_penetration(self) -> float:
@@ -668,12 +703,12 @@ def _who(model: Any, outcome: Outcome) -> str:
     return f"contacts between {named}" + (f"; {', '.join(others)}" if others else "")
 
 
-def _frames_of_ours() -> int:
-    """How far up the stack the user's own code is, from whoever asks."""
-    frame, count = sys._getframe(1), 1
+def warn(text: str, kind: type[Warning]) -> None:
+    """Warn where the user's own code calls us."""
+    frame, count = sys._getframe(0), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, count = frame.f_back, count + 1
-    return count
+    warnings.warn(text, kind, stacklevel=count)
 
 
 class _Kept(threading.local):
