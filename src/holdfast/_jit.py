@@ -201,6 +201,9 @@ kernel = _compiler(_PART)
 # longer to hand them over than to use them.
 inlined = _compiler({**_PART, "forceinline": True})
 
+# Both of it.
+fast_inlined = _compiler({**_FAST, "forceinline": True})
+
 # The same as `kernel`, where sums may be reassociated so that loops vectorise. The order is fixed
 # when the kernel is compiled, so results are still the same bits at every run.
 fast_kernel = _compiler(_FAST)
