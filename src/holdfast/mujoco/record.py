@@ -85,13 +85,13 @@ _TABLES = (  # made once per stepper
     "rule_second", "rule_law", "rule_value", "limit_sensors",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
-    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "options", "potential", "inertia", "free", "scratch",
+    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential", "inertia", "free", "scratch",
     "displacement",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
     "memo_key", "memo_row", "memo_state", "memo_impulse", "left", "mocap_pose",
 )  # fmt: skip
-_SIZES = ("work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch", "noptions")
+_SIZES = ("work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch")
 _NUMBERS = (
     "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over", "fastest",
     "corrected", "residual",

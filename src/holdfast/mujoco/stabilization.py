@@ -28,6 +28,7 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.options import DEFAULT
 from holdfast.contact.solve import REPORT, solve
 from holdfast.mujoco.constraints import (
     COMPLIANT,
@@ -44,6 +45,7 @@ from holdfast.mujoco.constraints import (
 )
 from holdfast.mujoco.structs import data_at, floats, words
 
+OPTIONS = DEFAULT.numbers()  # of the contact solve
 LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows are linear
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
@@ -168,7 +170,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         for i in range(n):
             state[i] = -1
         status = solve(to, found, floats(at, 1, left)[0], words(at, 1, left)[0],
-                       floats(s.options, 1, s.noptions)[0])  # fmt: skip
+                       OPTIONS)  # fmt: skip
         if status != _SOLVED and status != _APPROXIMATE:
             continue
         largest = min(LARGEST_STEP, LEVER * s.left_over / min(1.0, s.size))

@@ -38,7 +38,7 @@ from holdfast.mujoco.smooth import (
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import STUCK, stabilize, violations
+from holdfast.mujoco.stabilization import OPTIONS, STUCK, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -50,8 +50,6 @@ from holdfast.mujoco.writeback import (
     write_back,
 )
 
-SOLVER_OPTIONS = np.array([1e-12, 1.0])
-
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
@@ -60,7 +58,7 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED."""
     left = s.work_size - (rest - s.work) // 8
     status = solve(arrays, answer, floats(rest, 1, left)[0], words(rest, 1, left)[0],
-                   floats(s.options, 1, s.noptions)[0])  # fmt: skip
+                   OPTIONS)  # fmt: skip
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     if status == MORE_MEMORY:
         s.work_needed = s.work_size - left + np.int64(answer.report[NEEDED])

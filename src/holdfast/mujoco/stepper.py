@@ -41,7 +41,7 @@ from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.record import RECORD, Stage, Status
 from holdfast.mujoco.stabilization import STUCK
-from holdfast.mujoco.step import SOLVER_OPTIONS, carve_in_python, step_at
+from holdfast.mujoco.step import carve_in_python, step_at
 from holdfast.mujoco.support import check_data, check_finite
 from holdfast.mujoco.writeback import LIMIT_SENSORS
 
@@ -212,9 +212,7 @@ class Stepper:
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
             potential=np.zeros(2 * own.nv + 6 * own.nbody), displacement=np.zeros(own.nv),
-            options=SOLVER_OPTIONS,
         )  # fmt: skip
-        self._set(noptions=len(SOLVER_OPTIONS))
         tree = np.searchsorted(model.dof_treeid, np.arange(model.ntree + 1))
         self._set_blocks(tree.astype(np.int64))
         self._grow(0, 16)
