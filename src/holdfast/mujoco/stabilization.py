@@ -29,7 +29,8 @@ from holdfast._jit import kernel
 from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.options import DEFAULT
-from holdfast.contact.solve import REPORT, solve
+from holdfast.contact.solve import REPORT
+from holdfast.contact.solve import solve as entry_of_solve
 from holdfast.mujoco.constraints import (
     COMPLIANT,
     CONTACT,
@@ -46,6 +47,7 @@ from holdfast.mujoco.constraints import (
 from holdfast.mujoco.structs import data_at, floats, words
 
 OPTIONS = DEFAULT.numbers()  # of the contact solve
+solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
 LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows are linear
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost

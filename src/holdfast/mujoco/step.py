@@ -13,7 +13,7 @@ import numpy as np
 from holdfast._jit import CEntry, kernel
 from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
-from holdfast.contact.solve import MORE_MEMORY, NEEDED, RESIDUAL, solve
+from holdfast.contact.solve import MORE_MEMORY, NEEDED, RESIDUAL
 from holdfast.mujoco.constraints import (
     CONTACT,
     NO_SLIP,
@@ -38,7 +38,7 @@ from holdfast.mujoco.smooth import (
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import OPTIONS, STUCK, stabilize, violations
+from holdfast.mujoco.stabilization import OPTIONS, STUCK, solve, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
