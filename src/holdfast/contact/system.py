@@ -17,11 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.contact.arrays import Arrays, LawKind
 from holdfast._jit import fast_inlined, fast_kernel, kernel
+from holdfast.contact.arrays import Arrays, LawKind
 from holdfast.linalg import ltl
 
-FRICTIONLESS, COULOMB, NO_SLIP = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB), int(LawKind.NO_SLIP)
+FRICTIONLESS, COULOMB, NO_SLIP = (
+    int(LawKind.FRICTIONLESS),
+    int(LawKind.COULOMB),
+    int(LawKind.NO_SLIP),
+)
 VISCOUS, DRY, RIGID = int(LawKind.VISCOUS), int(LawKind.DRY), int(LawKind.RIGID)
 COMPLIANT = int(LawKind.COMPLIANT)
 
