@@ -15,13 +15,14 @@ from holdfast.mujoco import structs
 
 
 class Stage(IntEnum):
-    """Where a compiled call begins."""
+    """Where a compiled call begins, or after which stage it ends."""
 
     SMOOTH = 0  # kinematics, collision, smooth forces
-    CONSTRAINTS = 1  # rows, each with its law, and all that follows
-    INTEGRATE = 2  # the motion has been found and written, sensors have been read
-    LEAVE = 3  # Python has taken a step in which nothing touches
-    WRITE = 4  # another contact model has found the motion
+    CONSTRAINTS = 1  # rows, each with its law; solve; look-ahead
+    WRITE = 2  # motion and forces are written where MuJoCo keeps its own
+    INTEGRATE = 3  # sensors have been read: integration, position correction
+    LEAVE = 4  # Python has integrated a step in which nothing touches
+    NONE = 9
 
 
 class Status(IntEnum):
@@ -29,18 +30,18 @@ class Status(IntEnum):
 
     DONE = 0  # the step is taken
     REPORT = 1  # it is taken, and Python has something to say about it
-    WRITTEN = 2  # forces are written; sensors are left to Python, which has callbacks to call
-    READ = 13  # constraints are read; somebody else solves them
-    FREE = 12  # nothing touches; sensors and integration are left to Python
-    MORE_MEMORY = 3  # work arrays must be as long as the record says; begin with CONSTRAINTS again
-    MORE_BLOCKS = 4  # trees are coupled; the inertia must be one block
-    CALLBACKS = 5  # nothing was done: callbacks in Python have to be called
-    BAD_TIMESTEP = 6  # nothing was done
-    NOT_FINITE = 7  # nothing was done: NaN or infinity in the state or the controls
-    DIVERGED = 8  # beyond MuJoCo's bounds
-    FULL = 9  # MuJoCo has left out contacts for lack of memory
-    UNSOLVED = 10  # the contact solve failed
-    MUJOCO_ERROR = 11  # the call was ended by an error of MuJoCo
+    STOPPED = 2  # after the stage that the record names
+    WRITTEN = 3  # forces are written; sensors are left to Python, which has callbacks to call
+    FREE = 4  # nothing touches; sensors and integration are left to Python
+    MORE_MEMORY = 5  # work arrays must be as long as the record says; begin with CONSTRAINTS again
+    MORE_BLOCKS = 6  # trees are coupled; the inertia must be one block
+    CALLBACKS = 7  # nothing was done: callbacks in Python have to be called
+    BAD_TIMESTEP = 8  # nothing was done
+    NOT_FINITE = 9  # nothing was done: NaN or infinity in the state or the controls
+    DIVERGED = 10  # beyond MuJoCo's bounds
+    FULL = 11  # MuJoCo has left out contacts for lack of memory
+    UNSOLVED = 12  # the contact solve failed
+    MUJOCO_ERROR = 13  # the call was ended by an error of MuJoCo
 
 
 class Inertia(IntEnum):
@@ -59,10 +60,10 @@ _COUNTS = (
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities", "quiet",
-    "integrate", "default_law", "callbacks", "single_joints", "strict", "only_read",
+    "integrate", "default_law", "callbacks", "single_joints", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
-    "stage", "status", "solve_status", "begun", "sparse", "pyramidal", "cone", "integrator",
+    "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal", "cone", "integrator",
     "disabled", "inertia_kind", "contact_free", "work_needed", "capacity_needed",
     "constraints", "rows", "panels", "entries", "corrections_left", "retry",
     "lacks", "uncertified", "redone", "has_inertia", "has_gaps", "stuck",

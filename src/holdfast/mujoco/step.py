@@ -86,7 +86,7 @@ def find_motion(s: Any, api: Any) -> int:
         return status
     arrays, answer, cs, rest = carve(s)
     if s.only_read == 1:
-        return Status.READ
+        return Status.STOPPED
     if s.integrator != DISCRETE and is_free(s, arrays, cs):
         s.contact_free = 1
         for j in range(s.nv):
@@ -235,56 +235,69 @@ def finish(s: Any, api: Any) -> int:
 
 
 @kernel
+def prepare_motion(s: Any, api: Any) -> int:
+    """Stages 2 to 4; nothing is solved if nothing is within reach."""
+    d = data_at(s.data)
+    if d.nefc == 0 and s.adhesive == 0 and s.only_read == 0:
+        s.contact_free = 1
+        return Status.DONE
+    if s.has_gaps == 0:
+        if d.ncon > s.capacity:
+            s.work_needed, s.capacity_needed = s.work_size, d.ncon
+            return Status.MORE_MEMORY
+        take_gaps(s)
+        s.has_gaps = 1
+    return find_motion(s, api)
+
+
+@kernel
+def write(s: Any, api: Any) -> int:
+    """Stage 5; return DONE, or FREE or WRITTEN if the rest is left to Python."""
+    if s.contact_free == 1:
+        write_freely(s, api)
+        s.left_over = 0.0
+        s.memo_count = 0
+        if s.callbacks == 1:
+            return Status.FREE
+    else:
+        arrays, answer, cs, _ = carve(s)
+        write_back(s, api, arrays, cs, answer)
+        if s.callbacks == 1:
+            return Status.WRITTEN
+    read_sensors(s, api)
+    return Status.DONE
+
+
+@kernel
 def take_step(s: Any) -> int:
-    """Advance mjData by one step; return a `Status`."""
-    api = c_api.api_at(s.api)
+    """Advance mjData by one step; stages as in docs/mujoco.rst. Return a `Status`."""
+    api, status = c_api.api_at(s.api), Status.DONE
     if s.begun == 0:
         s.has_inertia = s.has_gaps = s.contact_free = s.constraints = s.rows = 0
         s.panels = s.entries = s.solve_status = 0
         s.begun = 1
     if s.stage == Stage.SMOOTH:
         status = smooth(s, api)
-        if status != Status.DONE:
-            return status
-    if s.stage <= Stage.CONSTRAINTS:
-        d = data_at(s.data)
-        if d.nefc == 0 and s.adhesive == 0 and s.only_read == 0:
-            s.contact_free = 1
-        else:
-            if s.has_gaps == 0:
-                if d.ncon > s.capacity:
-                    s.work_needed, s.capacity_needed = s.work_size, d.ncon
-                    return Status.MORE_MEMORY
-                take_gaps(s)
-                s.has_gaps = 1
-            status = find_motion(s, api)
-            if status != Status.DONE:
-                return status
-        if s.contact_free == 1:
-            write_freely(s, api)
-            s.left_over = 0.0
-            s.memo_count = 0
-            if s.callbacks == 1:
-                return Status.FREE
-            read_sensors(s, api)
-            if s.integrate == 1:
-                integrate_freely(s, api)
-                leave(s)
-            return Status.DONE
-    if s.stage <= Stage.CONSTRAINTS or s.stage == Stage.WRITE:
-        arrays, answer, cs, _ = carve(s)
-        write_back(s, api, arrays, cs, answer)
-        if s.callbacks == 1:
-            return Status.WRITTEN
-        read_sensors(s, api)
-    else:
+        if status == Status.DONE and s.stop == Stage.SMOOTH:
+            status = Status.STOPPED
+    if status == Status.DONE and s.stage <= Stage.CONSTRAINTS:
+        status = prepare_motion(s, api)
+        if status == Status.DONE and s.stop == Stage.CONSTRAINTS:
+            status = Status.STOPPED
+    if status == Status.DONE and s.stage <= Stage.WRITE:
+        status = write(s, api)
+    if status != Status.DONE:
+        return status
+    if s.stage >= Stage.INTEGRATE:
         read_limit_sensors(s)
-    if s.stage == Stage.LEAVE:
-        leave(s)
-        return Status.DONE
     if s.integrate == 0:
         return Status.DONE
-    return finish(s, api)
+    if s.contact_free == 0:
+        return finish(s, api)
+    if s.stage != Stage.LEAVE:
+        integrate_freely(s, api)
+    leave(s)
+    return Status.DONE
 
 
 def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:

@@ -142,7 +142,7 @@ class Stepper:
         self._in_use = threading.Lock()
         self._fill_record(model)
         self._set(rigid_equalities=equalities == "rigid", correct=correct, quiet=not warn,
-                  strict=strict, integrate=1)  # fmt: skip
+                  strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
         self._status = self.record["status"]
         self._call = (
             c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
@@ -364,7 +364,7 @@ class Stepper:
 
     def _finish(self, data: Any, status: int) -> int:
         resets = 0
-        while status not in (Status.DONE, Status.REPORT, Status.READ):
+        while status not in (Status.DONE, Status.REPORT, Status.STOPPED):
             if status == Status.MORE_MEMORY:
                 self._grow(int(self._get("work_needed")), int(self._get("capacity_needed")))
                 status = self._run(Stage.CONSTRAINTS)
@@ -533,20 +533,49 @@ class Stepper:
         for text in texts:
             warn(text, FrictionWarning)
 
+    # --- stage by stage --------------------------------------------------------------------------
+
+    def smooth(self, data: Any) -> None:
+        """Stage 1 of a step alone: kinematics, contacts within reach, smooth forces."""
+        if data is None or self._data() is not data:
+            self._attach(data)
+        self._outcome, self._stepped = None, False
+        mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
+        self._set(begun=0, stop=Stage.SMOOTH)
+        try:
+            status = self._run(Stage.SMOOTH)
+            if status == Status.CALLBACKS:
+                self._smooth_in_python(data)
+                self._set(begun=1)
+            elif status != Status.STOPPED:
+                self._finish(data, status)
+        finally:
+            self._set(stop=Stage.NONE)
+
+    def solve(self, data: Any) -> None:
+        """Stages 2 to 4, after `smooth`: constraints, solve and look-ahead."""
+        self._set(stop=Stage.CONSTRAINTS, has_inertia=0, has_gaps=0, contact_free=0)
+        try:
+            self._finish(data, self._run(Stage.CONSTRAINTS))
+        finally:
+            self._set(stop=Stage.NONE)
+
+    def finish(self, data: Any) -> None:
+        """Stages 5 and 6, after `solve`: forces, sensors, integration, position correction."""
+        self._set(stage=Stage.WRITE)
+        self._call()
+        self._go_on(data)
+        self._stepped = True
+
     def constraints(self, data: Any) -> Outcome:
         """The constraints of the next step and its free motion, as arrays; nothing is solved.
 
         The state in `data` stays as it is.
         """
-        if self._data() is not data:
-            self._attach(data)
-        self._outcome, self._stepped = None, False
         self._set(only_read=1)
         try:
-            status = self._run(Stage.SMOOTH)
-            if status == Status.CALLBACKS:
-                mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
-            status = self._finish(data, status)
+            self.smooth(data)
+            self.solve(data)
         finally:
             self._set(only_read=0, stage=Stage.SMOOTH, begun=0, callbacks=0)
         _, answer, *_ = carve_in_python(self.record)
@@ -564,16 +593,12 @@ class Stepper:
             answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
             answer.state[:] = outcome.state
             self._set(begun=1)
-            status = self._finish(data, self._run(Stage.WRITE))
-            if status == Status.REPORT:
-                self._report(data)
+            self.finish(data)
         except BaseException:
-            self._outcome = None
+            self._outcome, self._stepped = None, False
             self._restore(data)
             raise
-        finally:
-            self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
-        self._stepped = True
+        self._outcome = outcome
 
     # --- what a step has found -------------------------------------------------------------------
 
