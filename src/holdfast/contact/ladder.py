@@ -55,7 +55,8 @@ REPORT = BY_RUNG + len(Rung)
 CANONICAL_STEPS = 15  # of Newton's method from the free motion, before the interior point
 INTERIOR_STEPS = 60
 INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
-REFINE_STEPS = 400
+REFINE_STEPS = 400  # of proximal steps, in all
+CONVEX_STEPS = 60  # the same without friction: what takes longer has no answer
 SMALL = 16  # constraints up to which Newton's method from nothing is tried first
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 
@@ -182,8 +183,9 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         rung = PROXIMAL
         store(sy, isl, wk.interior.t, v.r)
         least, count = refined(
-            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least, REFINE_STEPS
-        )
+            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least,
+            REFINE_STEPS if has_friction(sy, isl) else CONVEX_STEPS,
+        )  # fmt: skip
         total += count
     if least > o.certificate and has_friction(sy, isl):
         rung = FROM_ZERO

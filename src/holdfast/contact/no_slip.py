@@ -35,8 +35,8 @@ from holdfast.contact.system import HELD, NO_SLIP, NOTHING, System
 
 PRESSED = 1e-9  # normal impulse, relative to the largest one, that counts as pressing
 SLIDING = 1e-9  # relative speed that counts as sliding, or as separation
-FEW = 6  # contacts up to which every set is tried
-ROUNDS = 40  # of releasing and taking back, from one beginning
+FEW = 4  # contacts up to which every set is tried
+ROUNDS = 20  # of releasing and taking back, from one beginning
 
 # Why a round of the search ends.
 CONSISTENT, JAMS, UNSOLVED = range(3)
@@ -116,7 +116,7 @@ def rounds(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: np.nd
         hold(a, sy, isl.member, held)
         forget_released(a, sy, isl, wk, held, state)
         miss = solve_island(sy, isl, size, wk, state, True, o, report)
-        if not miss <= o.approximate:
+        if not miss <= o.certificate:
             return UNSOLVED, miss
         changed = exchange(a, sy, isl, wk, scale_of(sy, isl, wk.v.y, wk.v.r), jam, held, freed)
         if changed == 0:

@@ -186,7 +186,7 @@ def apply_laws(a: Arrays, sy: System, shortest: float) -> None:
                 ratio = 0.0
             sy.R[k] = ratio  # for now
             common = max(common, ratio * sy.scale[k])
-        if contact and sy.R[first] == 0.0:  # nothing presses it
+        if contact and law != VISCOUS and sy.R[first] == 0.0:  # nothing presses it
             common = 0.0
         for k in range(first, end):
             ratio = sy.R[k]
