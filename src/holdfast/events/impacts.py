@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, SolveStatus
+from holdfast.contact.ladder import NEEDED, REPORT
 from holdfast.contact.laws import Law, stick, viscous
 from holdfast.contact.options import DEFAULT
-from holdfast.contact.solve import NEEDED, REPORT, solve
+from holdfast.contact.solve import solve
 from holdfast.errors import InputError, SolveError
 from holdfast.events.contact_set import Listing
 from holdfast.events.rows import Rows

@@ -29,7 +29,7 @@ import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays, LawKind
-from holdfast.contact.solve import REPORT
+from holdfast.contact.ladder import REPORT
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.record import Status
 from holdfast.mujoco.smooth import ELLIPTIC

@@ -66,7 +66,7 @@ _STATE = (  # of the step under way
     "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal", "cone", "integrator",
     "disabled", "inertia_kind", "contact_free", "work_needed", "capacity_needed",
     "constraints", "rows", "panels", "entries", "corrections_left", "retry",
-    "lacks", "uncertified", "redone", "has_inertia", "has_gaps", "stuck",
+    "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
     "told_overlap", "told_rk4", "told_uncertified",
 )  # fmt: skip
 _STRUCTS = ("api", "model", "data", "trial", "opt", "user_opt")

@@ -28,8 +28,8 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.ladder import REPORT
 from holdfast.contact.options import DEFAULT
-from holdfast.contact.solve import REPORT
 from holdfast.contact.solve import solve as entry_of_solve
 from holdfast.mujoco.constraints import (
     COMPLIANT,

@@ -13,7 +13,7 @@ import numpy as np
 from holdfast._jit import CEntry, kernel
 from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
-from holdfast.contact.solve import MORE_MEMORY, NEEDED, RESIDUAL
+from holdfast.contact.ladder import JAMMED, NEEDED, RESIDUAL
 from holdfast.mujoco.constraints import (
     CONTACT,
     NO_SLIP,
@@ -51,6 +51,7 @@ from holdfast.mujoco.writeback import (
 )
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
+MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
 
 
 @kernel
@@ -228,6 +229,7 @@ def finish(s: Any, api: Any) -> int:
     s.lacks = s.quiet == 0 and lacks_friction(s, arrays, cs, answer)
     approximate = s.solve_status == _APPROXIMATE
     s.uncertified += approximate
+    s.inconsistent += answer.report[JAMMED] > 0.0
     told = s.told_overlap == 1 or s.stuck < STUCK
     told = told and (s.told_rk4 == 1 or s.integrator != RK4)
     told = told and (s.told_uncertified == 1 or not approximate)

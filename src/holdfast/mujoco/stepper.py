@@ -141,7 +141,7 @@ class Stepper:
         self._stepped = False
         self._in_use = threading.Lock()
         self._fill_record(model)
-        self._set(rigid_equalities=equalities == "rigid", correct=correct, quiet=not warn,
+        self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct, quiet=not warn,
                   strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
         self._status = self.record["status"]
         self._call = (
@@ -287,7 +287,7 @@ class Stepper:
         self._data, self._history, self._outcome = _nothing, None, None
         self._histories.clear()
         self._stepped = False
-        self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, uncertified=0,
+        self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, uncertified=0, inconsistent=0,
                   told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)  # fmt: skip
 
     # --- a step ----------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class Stepper:
                 self._attach(data)
             if self._own_way:
                 for _ in range(nstep):
-                    self._step_by_model(data)
+                    self._step_in_stages(data)
                 return
             call, status = self._call, self._status
             while nstep > 0:
@@ -554,11 +554,18 @@ class Stepper:
 
     def solve(self, data: Any) -> None:
         """Stages 2 to 4, after `smooth`: constraints, solve and look-ahead."""
+        by_model = self._own_way and not self._get("only_read")
         self._set(stop=Stage.CONSTRAINTS, has_inertia=0, has_gaps=0, contact_free=0)
+        if by_model:
+            self._set(only_read=1)
         try:
             self._finish(data, self._run(Stage.CONSTRAINTS))
         finally:
             self._set(stop=Stage.NONE)
+            if by_model:
+                self._set(only_read=0)
+        if by_model:
+            self._solve_by_model()
 
     def finish(self, data: Any) -> None:
         """Stages 5 and 6, after `solve`: forces, sensors, integration, position correction."""
@@ -578,27 +585,36 @@ class Stepper:
             self.solve(data)
         finally:
             self._set(only_read=0, stage=Stage.SMOOTH, begun=0, callbacks=0)
+        return self._free_motion()
+
+    def _free_motion(self) -> Outcome:
+        """Constraints that were read, with the free motion and no forces."""
         _, answer, *_ = carve_in_python(self.record)
         answer.impulse[:], answer.state[:], answer.velocity[:] = 0.0, 0, self._keep["free"]
         return self._copy_outcome()
 
-    def _step_by_model(self, data: Any) -> None:
-        """Take a step whose contact problem another contact model solves."""
-        from holdfast.mujoco.stagewise import solve_by_model
-
-        outcome = self.constraints(data)
+    def _step_in_stages(self, data: Any) -> None:
+        """Take a step stage by stage; if that fails, restore the state."""
+        self._check_timestep()
         try:
-            solve_by_model(outcome, self.contact, self.private.size)
-            _, answer, *_ = carve_in_python(self.record)
-            answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
-            answer.state[:] = outcome.state
-            self._set(begun=1)
+            self.smooth(data)
+            self.solve(data)
             self.finish(data)
         except BaseException:
             self._outcome, self._stepped = None, False
+            self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
             self._restore(data)
             raise
-        self._outcome = outcome
+
+    def _solve_by_model(self) -> None:
+        """Let another contact model find the motion."""
+        from holdfast.mujoco.stagewise import solve_by_model
+
+        outcome = self._free_motion()
+        solve_by_model(outcome, self.contact, self.private.size)
+        _, answer, *_ = carve_in_python(self.record)
+        answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
+        answer.state[:] = outcome.state
 
     # --- what a step has found -------------------------------------------------------------------
 
@@ -652,6 +668,11 @@ class Stepper:
     def resolved_steps(self) -> int:
         """How often so far a step was solved again, with contacts seen where it ended."""
         return int(self._get("redone"))
+
+    @property
+    def inconsistent_steps(self) -> int:
+        """Steps so far in which a contact without slip jams: held it is not pressed, free it is."""
+        return int(self._get("inconsistent"))
 
     @property
     def uncertified_steps(self) -> int:
