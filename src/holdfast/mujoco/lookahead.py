@@ -77,6 +77,8 @@ def look_ahead(
         reach.list_all_limits(s)
         list_again(s, api)
         return LISTED
+    for k in range(cs.kind.shape[0]):
+        cs.sunk[k] = 0.0
     if not moved or s.ngeom == 0 or not sinks_in(s, api, velocity):
         return NOTHING
     return correct_gaps(s, api, arrays, cs, velocity)
@@ -115,8 +117,6 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
     d, trial, deep = data_at(s.data), data_at(s.trial), -SUNK * s.size
     gaps = floats(s.gaps, 1, s.capacity)[0]
     found, full, before = NOTHING, False, np.int64(d.ncon)
-    for k in range(cs.kind.shape[0]):
-        cs.sunk[k] = 0.0
     work = floats(s.scratch, 2, 3)
     for e in range(trial.ncon):
         at = trial.contact + e * CONTACT_SIZE

@@ -321,9 +321,11 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
         for j in range(size):
             x[j] = force[begin + j]
         if kind == Inertia.DISCRETE and d.efm_active != 0:
-            one, other = floats(d.efm_c, 1, nv)[0], floats(d.efm_ca, 1, nv)[0]
-            for j in range(size):
-                x[j] += one[begin + j] + other[begin + j]
+            for shift in (d.efm_c, d.efm_ca):  # null if MuJoCo has not needed them
+                if shift != 0:
+                    more = floats(shift, 1, nv)[0]
+                    for j in range(size):
+                        x[j] += more[begin + j]
         cholesky_solve(L, x)
         for j in range(size):
             free[begin + j] = qvel[begin + j] + h * x[j]
@@ -410,7 +412,7 @@ def add_discrete(s: Any, d: Any, inertia: np.ndarray) -> bool:
             if at[k, 1] != at[k, 0]:
                 inertia[at[k, 1]] += fluid[k]
     diagonal = floats(d.efm_diag, 1, nv)[0]
-    for t in range(s.ntree):
+    for t in range(s.ntree if d.efm_diag != 0 else 0):
         size = tree[t + 1] - tree[t]
         for j in range(size):
             inertia[block[t] + j * (size + 1)] += diagonal[tree[t] + j]
