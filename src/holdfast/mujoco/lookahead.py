@@ -191,12 +191,13 @@ def find_listed(
         small = min(a, b) if min(a, b) > 0.0 else max(a, b)
         near = SAME_PLACE * small if small > 0.0 else np.inf
         near += max(cs.gap[k], 0.0)
-        away = np.inf
-        for p in range(2):
-            square = 0.0
-            for e in range(3):
-                square += (points[p, e] - cs.place[k, e]) ** 2
-            away = min(away, np.sqrt(square))
+        one = other = middle = 0.0  # a contact that was added stands in the middle
+        for e in range(3):
+            place = cs.place[k, e]
+            one += (points[0, e] - place) ** 2
+            other += (points[1, e] - place) ** 2
+            middle += (0.5 * (points[0, e] + points[1, e]) - place) ** 2
+        away = np.sqrt(min(one, other, middle))
         if away <= near:
             cosine = 0.0
             for e in range(3):

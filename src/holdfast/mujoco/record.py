@@ -94,7 +94,7 @@ _HISTORY = (  # what is remembered of the data that are stepped
 )  # fmt: skip
 _SIZES = ("work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch")
 _NUMBERS = (
-    "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over", "fastest",
+    "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over", "depth", "fastest",
     "corrected", "residual",
 )  # fmt: skip
 

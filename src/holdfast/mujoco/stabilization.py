@@ -52,7 +52,7 @@ LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows ar
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
 HELD = 1e-7  # compliance of rows that hold, as a part of that of their bodies
-STUCK = 5  # corrections in a row that remove less than a tenth, after which they become seldom
+STUCK = 5  # corrections in a row that leave nine tenths, after which they become seldom
 SELDOM = 64  # steps between corrections that have not helped
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
@@ -71,7 +71,7 @@ def violations(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) ->
                 deepest = max(deepest, -cs.gap[i])
         elif arrays.law[i] == RIGID and arrays.target[arrays.row[i]] == 0.0:
             left = max(left, abs(cs.gap[i]))
-    s.left_over = left
+    s.left_over, s.depth = left, deepest
     s.deepest = max(s.deepest, deepest)
 
 
@@ -293,6 +293,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     """
     if s.correct == 0 or s.left_over <= TOUCHING * s.size:
         s.stuck = s.retry = 0
+        s.last_left_over = 0.0
         return
     if s.retry > 0 and not given:
         s.retry -= 1
@@ -311,7 +312,8 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
-    s.stuck = s.stuck + 1 if s.left_over > 0.9 * s.last_left_over else 0
+    stays = s.last_left_over > 0.0 and s.depth > 0.9 * s.last_left_over
+    s.stuck = s.stuck + 1 if stays else 0
     s.last_left_over = s.left_over
     if s.stuck >= STUCK:
         s.retry = SELDOM

@@ -318,4 +318,4 @@ def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, in
     """The arrays of the last step as views, see `carve`."""
     plain = getattr(carve, "py_func", carve)
     scope = {**plain.__globals__, "floats": structs.plain_floats, "words": structs.plain_words}
-    return FunctionType(plain.__code__, scope)(record.view(np.recarray)[0])
+    return FunctionType(plain.__code__, scope)(structs.Fields(record[0]))

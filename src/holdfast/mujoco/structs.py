@@ -123,13 +123,28 @@ _WARNING = getattr(structure("mjData"), "warning", None)
 WARNING_AT = 0 if _WARNING is None else int(_WARNING.offset)
 
 
+class Fields:
+    """The fields of a record as attributes; `numpy.record` has some names of its own."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Any) -> None:
+        object.__setattr__(self, "_record", record)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._record[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._record[name] = value
+
+
 def record_reader(dtype: np.dtype) -> Any:
     """A function for kernels that returns the record of this dtype at an address."""
     if not COMPILED:
 
         def at(address: int) -> Any:
             there = (ctypes.c_char * dtype.itemsize).from_address(int(address))
-            return np.recarray((1,), dtype=dtype, buf=there)[0]
+            return Fields(np.ndarray((1,), dtype=dtype, buffer=there)[0])
 
         return at
     kind: Any = from_dtype(dtype)
