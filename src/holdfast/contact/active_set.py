@@ -1,4 +1,4 @@
-r"""The answer for given states of the constraints: linear systems, and states that follow from them.
+r"""The answer for given states of the constraints: linear systems, and the states that follow.
 
 When it is known which constraints are open, stick and slide, the law is linear but for the
 direction of sliding. With :math:`p = r_T - u_T`, :math:`q = p/|p|` a contact that slides has, to

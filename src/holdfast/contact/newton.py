@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast._jit import fast_kernel, kernel
 from holdfast.contact import cone
-from holdfast.contact.system import HELD, LINEAR, System, add_impulse, speeds
+from holdfast.contact.system import System, add_impulse, speeds
 from holdfast.linalg.block_lu import Pattern
 
 
@@ -152,9 +152,8 @@ def scale_of(sy: System, isl: Island, y: np.ndarray, r: np.ndarray) -> float:
     sigma = max(norm(isl, sy.y0), norm(isl, y))
     for i in isl.member:
         for k in range(sy.row[i], sy.row[i + 1]):
-            if sy.c[k] > 0.0 or r[k] != 0.0 or sy.tangent[i] in (HELD, LINEAR):
-                if sy.normal[i] == 0 or sy.c[k] > 0.0 or r[k] != 0.0:
-                    sigma = max(sigma, abs(sy.c[k]))
+            if sy.normal[i] == 0 or sy.c[k] > 0.0 or r[k] != 0.0:
+                sigma = max(sigma, abs(sy.c[k]))
     return max(sigma, 1e-300)
 
 
