@@ -299,7 +299,7 @@ def step_of(sy: System, isl: Island, it: Interior, v: Vectors, rho: float) -> No
         if kind == SOC:
             v.uk[first] /= sy.mu[i]
         add_impulse(sy, i, v.uk, v.step)
-    block_lu.solve(isl.pattern, isl.count, isl.A, v.step)
+    block_lu.solve(isl.pattern, isl.trees, isl.A, v.step)
     for i in isl.member:
         first, dim, kind = sy.row[i], sy.row[i + 1] - sy.row[i], kind_of(sy, i)
         speeds(sy, i, v.step, v.uk)  # du
@@ -449,7 +449,7 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
             break
         count += 1
         assemble(sy, isl, size, CG_work)
-        block_lu.factor(isl.pattern, isl.count, isl.A, TINY)
+        block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
         targets(sy, isl, it, 0.0, False, x)
         step_of(sy, isl, it, v, rho)
         t = longest_step(sy, isl, it)

@@ -2,8 +2,7 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. small islands: the problem with compliance about zero, by Newton's method from the free motion;
-   its states, as in 2;
+3. some Gauss-Seidel sweeps; the states that they end in, as in 2;
 4. the interior-point method from nothing; the states that it ends in, as in 2;
 5. proximal steps from there (`proximal.refine`), then from nothing, then with friction that grows
    from zero to what it is; their states, as in 2, or their impulses.
@@ -25,10 +24,11 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, solve_states
 from holdfast.contact.cone import OPEN, STICK
+from holdfast.contact.gauss_seidel import sweep
 from holdfast.contact.interior_point import Interior, follow_path
-from holdfast.contact.newton import Island, Vectors, certify, fill, relative_speeds, scale_of
+from holdfast.contact.newton import Island, Vectors, certify, relative_speeds, scale_of
 from holdfast.contact.options import Numbers
-from holdfast.contact.proximal import refine, settle, store
+from holdfast.contact.proximal import refine, store
 from holdfast.contact.system import DISC, System
 
 
@@ -37,14 +37,14 @@ class Rung(IntEnum):
 
     IMPULSES = 0
     STATES = 1
-    CANONICAL = 2
+    SWEEPS = 2
     INTERIOR = 3
     PROXIMAL = 4
     FROM_ZERO = 5
     HOMOTOPY = 6
 
 
-IMPULSES, STATES, CANONICAL = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.CANONICAL)
+IMPULSES, STATES, SWEEPS = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.SWEEPS)
 INTERIOR, PROXIMAL = int(Rung.INTERIOR), int(Rung.PROXIMAL)
 FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 
@@ -53,13 +53,12 @@ FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
-CANONICAL_STEPS = 15  # of Newton's method from the free motion, before the interior point
+SWEEP_COUNT = 20
 INTERIOR_STEPS = 60
 INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
 REFINE_STEPS = 400  # of proximal steps, in all
 HOMOTOPY_PARTS = 8
 CONVEX_STEPS = 60  # the same without friction: what takes longer has no answer
-SMALL = 16  # constraints up to which Newton's method from nothing is tried first
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 
 
@@ -159,24 +158,20 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, v.r, wk.kept)
     rung, total = STATES, 0
     if warm:
+        store(sy, isl, v.r, wk.interior.t)
         guess_states(sy, isl, v.u, state)
         least, total = try_states(sy, isl, size, wk, state, o, sigma, least)
-    if least > o.certificate and isl.member.shape[0] <= SMALL:
-        rung = CANONICAL
-        fill(isl, v.d, 0.0)
-        clear(sy, isl, v.r)
-        relative_speeds(sy, isl, sy.y0, v.uk)
-        count, left = settle(
-            sy, isl, size, v, wk.CG, o.canonical_compliance, wk.radius, 1e-6 * sigma,
-            CANONICAL_STEPS,
-        )  # fmt: skip
+    if least > o.certificate:
+        rung = SWEEPS
+        if not warm:
+            clear(sy, isl, v.r)
+        else:
+            store(sy, isl, wk.interior.t, v.r)
+        sweep(sy, isl, v.r, v.y, v.u, wk.radius, SWEEP_COUNT)
+        certify(sy, isl, v.r, v.y, v.u)
+        read_states(sy, isl, v.r, v.u, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
         total += count
-        if left <= 1e-6 * sigma:
-            store(sy, isl, v.new, v.r)
-            clear(sy, isl, v.u)
-            read_states(sy, isl, v.r, v.u, state)
-            least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
-            total += count
     if least > o.certificate:
         rung = INTERIOR
         count, _ = follow_path(
