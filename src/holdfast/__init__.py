@@ -18,6 +18,7 @@ from holdfast.contact import (
     ContactProblem,
     ContactSolution,
     Law,
+    coulomb,
     frictionless,
     stick,
     viscous,
