@@ -624,6 +624,8 @@ def test_what_a_pair_of_bodies_needs_is_told_as_the_table_has_it() -> None:
         over = {f"{a} and {b} hold": need for (a, b), (need, declared) in table.pairs().items()
                 if need > declared and table.exceeded.any()}  # fmt: skip
         for warning in caught:
+            if warning.category is hf.StepWarning:
+                continue
             text = str(warning.message)
             name = text.split(" on ")[0]
             assert name not in told  # once
@@ -756,7 +758,7 @@ def test_rows_are_the_same_in_both_cones(friction: str) -> None:
         for i in range(data.ncon):
             mujoco.mj_contactForce(model, data, i, force)
             total += data.contact.frame[i].reshape(3, 3).T @ force[:3]
-        assert total == pytest.approx([0.0, 0.0, 9.81 * model.body_mass[1]], rel=1e-6)
+        assert total == pytest.approx([0.0, 0.0, 9.81 * model.body_mass[1]], rel=1e-6, abs=1e-8)
         motions.append(np.array(data.qpos))
     assert motions[0] == pytest.approx(motions[1], abs=1e-9)
 
