@@ -73,8 +73,7 @@ def look_ahead(
     Returns:
         NOTHING, GAPS: targets have changed, or LISTED: constraints have to be read again.
     """
-    if reach.exceeds_limit(s, velocity, _UNLIMITED, TOUCHING * s.size):
-        reach.list_all_limits(s)
+    if reach.widen_exceeded(s, velocity, _UNLIMITED, TOUCHING * s.size):
         list_again(s, api)
         return LISTED
     for k in range(cs.kind.shape[0]):

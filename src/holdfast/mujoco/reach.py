@@ -107,9 +107,11 @@ def widen_margins(s: Any) -> None:
     )  # fmt: skip
     if s.nmocap > 0:
         widen_for_mocap(s)
-    tendons = floats(s.tendon_margin, 1, s.ntendon)[0]
+    tendons, ranges = floats(s.tendon_margin, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
     for i in range(s.ntendon):
-        tendons[i] = LIMIT_REACH
+        speed = tendon_speed(s, i, floats(d.qvel, 1, s.nv)[0])
+        reserve = SIZE_RESERVE * (ranges[i, 1] - ranges[i, 0])
+        tendons[i] = SPEED_RESERVE * s.h * abs(speed) + reserve
     margin, speeds = floats(s.jnt_margin, 1, s.njnt)[0], floats(d.qvel, 1, s.nv)[0]
     joints, bounds = words(s.joints, s.njnt, 3), floats(s.jnt_range, s.njnt, 2)
     for j in range(s.njnt):
@@ -154,19 +156,31 @@ def widen_for_mocap(s: Any) -> None:
 
 
 @kernel
-def list_all_limits(s: Any) -> None:
-    """Set margins with which every limit is listed."""
-    margin = floats(s.jnt_margin, 1, s.njnt)[0]
-    for j in range(s.njnt):
-        margin[j] = LIMIT_REACH
+def tendon_speed(s: Any, i: int, velocity: np.ndarray) -> float:
+    """Return the rate of a tendon's length."""
+    d = data_at(s.data)
+    begin = np.int64(integers(s.ten_J_rowadr, 1, s.ntendon)[0, i])
+    count = np.int64(integers(s.ten_J_rownnz, 1, s.ntendon)[0, i])
+    column, value = integers(s.ten_J_colind + 4 * begin, 1, count)[0], floats(d.ten_J + 8 * begin, 1, count)[0]
+    speed = 0.0
+    for p in range(count):
+        speed += value[p] * velocity[column[p]]
+    return speed
 
 
 @kernel
-def exceeds_limit(s: Any, velocity: np.ndarray, unlimited: int, touch: float) -> bool:
-    """Return whether a motion carries a joint beyond a limit that was not listed."""
-    if s.disabled & unlimited or s.single_joints == 0:
+def leaves(now: float, after: float, low: float, high: float, margin: float, touch: float) -> bool:
+    """Return whether a motion leads beyond a limit that was not listed."""
+    below = after < low - touch and now - low > margin
+    return below or (after > high + touch and high - now > margin)
+
+
+@kernel
+def widen_exceeded(s: Any, velocity: np.ndarray, unlimited: int, touch: float) -> bool:
+    """Widen the margins of limits that a motion exceeds and that were not listed; whether any."""
+    if s.disabled & unlimited:
         return False
-    d = data_at(s.data)
+    d, found = data_at(s.data), False
     joints, limited = words(s.joints, s.njnt, 3), booleans(s.jnt_limited, 1, s.njnt)[0]
     bounds, qpos = floats(s.jnt_range, s.njnt, 2), floats(d.qpos, 1, s.nq)[0]
     margin = floats(s.jnt_margin, 1, s.njnt)[0]
@@ -174,9 +188,15 @@ def exceeds_limit(s: Any, velocity: np.ndarray, unlimited: int, touch: float) ->
         if limited[j] and joints[j, 0] == 1:
             q = qpos[joints[j, 1]]
             after = q + s.h * velocity[joints[j, 2]]
-            low, high = bounds[j, 0], bounds[j, 1]
-            if after < low - touch and q - low > margin[j]:
-                return True
-            if after > high + touch and high - q > margin[j]:
-                return True
-    return False
+            if leaves(q, after, bounds[j, 0], bounds[j, 1], margin[j], touch):
+                margin[j] = LIMIT_REACH
+                found = True
+    limited, bounds = booleans(s.tendon_limited, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
+    margin, length = floats(s.tendon_margin, 1, s.ntendon)[0], floats(d.ten_length, 1, s.ntendon)[0]
+    for i in range(s.ntendon):
+        if limited[i]:
+            after = length[i] + s.h * tendon_speed(s, i, velocity)
+            if leaves(length[i], after, bounds[i, 0], bounds[i, 1], margin[i], touch):
+                margin[i] = LIMIT_REACH
+                found = True
+    return found

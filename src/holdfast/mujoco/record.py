@@ -60,7 +60,7 @@ _COUNTS = (
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities", "quiet",
-    "integrate", "default_law", "callbacks", "single_joints", "strict",
+    "integrate", "default_law", "callbacks", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal", "cone", "integrator",
@@ -74,7 +74,7 @@ _USER = (  # arrays of the user's model
     "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_geom_gap", "user_pair_margin",
     "user_pair_gap", "user_jnt_margin", "user_tendon_margin", "jnt_limited", "jnt_range",
     "dof_treeid", "body_treeid", "geom_contype", "geom_conaffinity", "eq_solref", "ten_J_rownnz",
-    "ten_J_rowadr", "ten_J_colind", "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
+    "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
 )  # fmt: skip
 _OWN = (  # arrays of the private model that the step writes
     "geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap", "jnt_margin",

@@ -48,11 +48,12 @@ from holdfast.mujoco.structs import data_at, floats, words
 
 OPTIONS = DEFAULT.numbers()  # of the contact solve
 solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
-LARGEST_STEP = 0.1  # a correction moves no coordinate by more [m, rad]: rows are linear
+LARGEST_STEP = 0.02  # a correction moves no coordinate by more [m, rad]: rows are linear
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
 HELD = 1e-7  # compliance of rows that hold, as a part of that of their bodies
-STUCK = 5  # corrections in a row that leave nine tenths, after which they become seldom
+HELPS = 0.1  # part of what it may remove that a correction removes, if it helps
+STUCK = 5  # corrections in a row that do not help, after which they become seldom
 SELDOM = 64  # steps between corrections that have not helped
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
@@ -61,17 +62,18 @@ _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 @kernel
 def violations(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) -> None:
     """Find the deepest penetration before the step, and the worst violation left after it."""
-    deepest = left = 0.0
+    deepest = left = depth = 0.0
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
             if is_short(s, arrays, i):
                 continue
             left = max(left, -end_gap(s, arrays, cs, i, velocity))
+            depth = max(depth, -cs.gap[i])
             if cs.kind[i] == CONTACT:
                 deepest = max(deepest, -cs.gap[i])
         elif arrays.law[i] == RIGID and arrays.target[arrays.row[i]] == 0.0:
-            left = max(left, abs(cs.gap[i]))
-    s.left_over, s.depth = left, deepest
+            left, depth = max(left, abs(cs.gap[i])), max(depth, abs(cs.gap[i]))
+    s.left_over, s.depth = left, depth
     s.deepest = max(s.deepest, deepest)
 
 
@@ -312,7 +314,8 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
-    stays = s.last_left_over > 0.0 and s.depth > 0.9 * s.last_left_over
+    last = s.last_left_over
+    stays = last > 0.0 and s.depth > last - HELPS * min(last, LARGEST_STEP)
     s.stuck = s.stuck + 1 if stays else 0
     s.last_left_over = s.left_over
     if s.stuck >= STUCK:

@@ -185,7 +185,7 @@ class Stepper:
             self._set(**{f"user_{name}": getattr(model, name).ctypes.data})  # keeps no model
         for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
                      "geom_conaffinity", "eq_solref", "ten_J_rownnz", "ten_J_rowadr",
-                     "ten_J_colind", "sensor_type", "sensor_objid", "sensor_cutoff",
+                     "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type", "sensor_objid", "sensor_cutoff",
                      "sensor_adr"):  # fmt: skip
             self._set(**{name: getattr(model, name).ctypes.data})
         for name in ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap",
@@ -199,7 +199,7 @@ class Stepper:
         kind, value = law_kind(self._laws.default)
         kinds, values = self._laws.numbers()
         self._set(default_law=kind, default_value=value, nrule=len(kinds),
-                  nlimit_sensor=len(sensors), single_joints=bool(single.any()))  # fmt: skip
+                  nlimit_sensor=len(sensors))  # fmt: skip
         self._put(
             segments=private.segments, geom_body=private.geom_body.astype(np.int32),
             geom_root=root.astype(np.int32), moving=private.moving.astype(np.int64),
