@@ -302,6 +302,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         s.stuck = s.retry = 0
         s.last_left_over = 0.0
         return
+    judge_last(s)
     if s.retry > 0 and not given:
         s.retry -= 1
         return
@@ -320,13 +321,23 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         waits = pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
-    last = s.last_left_over
-    stays = last > 0.0 and s.depth > last - HELPS * min(last, LARGEST_STEP)
-    if waits and s.left_over < SOON_PAID * s.size:
-        stays = False
-    s.stuck = s.stuck + 1 if stays else 0
     s.last_left_over = s.left_over
-    wait_longer(s)
+    if waits and s.left_over < SOON_PAID * s.size:
+        s.last_left_over = 0.0  # more is to come: there is nothing to judge
+
+
+@kernel
+def judge_last(s: Any) -> None:
+    """See whether the correction of the last step, if there was one, has helped."""
+    last = s.last_left_over
+    if last == 0.0:
+        return
+    s.last_left_over = 0.0
+    if s.depth > last - HELPS * min(last, LARGEST_STEP):
+        s.stuck += 1
+        wait_longer(s)
+    else:
+        s.stuck = s.retry = 0
 
 
 @kernel
