@@ -23,7 +23,7 @@ import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, solve_states
-from holdfast.contact.cone import OPEN, STICK
+from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.gauss_seidel import sweep
 from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import Island, Vectors, certify, relative_speeds, scale_of
@@ -146,6 +146,43 @@ def scale_friction(sy: System, isl: Island, part: float, mu_work: np.ndarray) ->
 
 
 @kernel
+def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
+    """Return whether a contact with Coulomb friction slides."""
+    some = False
+    for i in isl.member:
+        friction = sy.normal[i] == 1 and sy.tangent[i] == DISC
+        some = some or (friction and state[i] == SLIDE)
+    return some
+
+
+@kernel
+def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                      sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
+    """Take the answer in which all pressed contacts stick, if it is one: it comes first."""
+    v = wk.v
+    store(sy, isl, wk.kept, v.r)
+    certify(sy, isl, v.r, v.y, v.u)
+    for i in isl.member:
+        if sy.normal[i] == 1 and state[i] == SLIDE:
+            state[i] = STICK
+    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1)
+    if miss <= o.certificate:
+        least = np.inf
+    return keep_better(sy, isl, wk, miss, least), count
+
+
+@kernel
+def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> None:
+    """Take away the impulses of contacts whose normal impulse is not positive: it is rounding."""
+    for i in isl.member:
+        if sy.normal[i] == 1 and not r[sy.row[i]] > 0.0:
+            r[sy.row[i]] = 0.0
+            if sy.tangent[i] == DISC:
+                for k in range(sy.row[i] + 1, sy.row[i + 1]):
+                    r[k] = 0.0
+
+
+@kernel
 def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
                  o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island; its impulses are left in v.r. Return their relative residual."""
@@ -211,7 +248,11 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least, REFINE_STEPS
         )
         total += count
+    if least <= o.certificate and slides(sy, isl, state):
+        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
+        total += count
     store(sy, isl, wk.kept, v.r)
+    open_unpressed(sy, isl, v.r)
     least = certify(sy, isl, v.r, v.y, v.u)
     read_states(sy, isl, v.r, v.u, state)
     report[FACTORISATIONS] += total
