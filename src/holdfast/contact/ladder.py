@@ -2,7 +2,7 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. some Gauss-Seidel sweeps; the states that they end in, as in 2;
+3. some projected gradient steps; the states that they end in, as in 2;
 4. the interior-point method from nothing; the states that it ends in, as in 2;
 5. proximal steps from there (`proximal.refine`), then from nothing, then with friction that grows
    from zero to what it is; their states, as in 2, or their impulses.
@@ -24,10 +24,10 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
-from holdfast.contact.gauss_seidel import sweep
 from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import Island, Vectors, certify, relative_speeds, scale_of
 from holdfast.contact.options import Numbers
+from holdfast.contact.projected_gradient import descend
 from holdfast.contact.proximal import refine, store
 from holdfast.contact.system import DISC, System
 
@@ -37,14 +37,14 @@ class Rung(IntEnum):
 
     IMPULSES = 0
     STATES = 1
-    SWEEPS = 2
+    GRADIENT = 2
     INTERIOR = 3
     PROXIMAL = 4
     FROM_ZERO = 5
     HOMOTOPY = 6
 
 
-IMPULSES, STATES, SWEEPS = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.SWEEPS)
+IMPULSES, STATES, GRADIENT = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.GRADIENT)
 INTERIOR, PROXIMAL = int(Rung.INTERIOR), int(Rung.PROXIMAL)
 FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 
@@ -53,7 +53,7 @@ FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
-SWEEP_COUNT = 20
+GRADIENT_STEPS = 40  # of the projected gradient
 INTERIOR_STEPS = 60
 INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
 REFINE_STEPS = 400  # of proximal steps, in all
@@ -195,16 +195,12 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, v.r, wk.kept)
     rung, total = STATES, 0
     if warm:
-        store(sy, isl, v.r, wk.interior.t)
         guess_states(sy, isl, v.u, state)
         least, total = try_states(sy, isl, size, wk, state, o, sigma, least)
     if least > o.certificate:
-        rung = SWEEPS
-        if not warm:
-            clear(sy, isl, v.r)
-        else:
-            store(sy, isl, wk.interior.t, v.r)
-        sweep(sy, isl, v.r, v.y, v.u, wk.radius, SWEEP_COUNT)
+        rung = GRADIENT
+        clear(sy, isl, v.r)  # not from the last step: what was before does not matter
+        descend(sy, isl, v, wk.radius, GRADIENT_STEPS)
         certify(sy, isl, v.r, v.y, v.u)
         read_states(sy, isl, v.r, v.u, state)
         least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
