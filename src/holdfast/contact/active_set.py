@@ -1,14 +1,19 @@
-r"""The answer for given states of the contacts: one linear system, and its refinement.
+r"""The answer for given states of the constraints: linear systems, and states that follow from them.
 
 When it is known which constraints are open, stick and slide, the law is linear but for the
-direction of sliding. With a small compliance about zero,
+direction of sliding. With :math:`p = r_T - u_T`, :math:`q = p/|p|` a contact that slides has, to
+first order (Alart and Curnier),
+
+.. math:: r_T = \mu r_N q - \kappa (I - q q^T) u_T, \qquad \kappa = \mu r_N / (|p| - \mu r_N)
+
+and rows that hold get a small compliance :math:`\rho` about zero. One linear system
 
 .. math:: (I + \sum G_i^T C_i G_i)\, d = -\sum G_i^T C_i u_i^0, \qquad y = y^0 + d
 
-gives the motion, and impulses that share the load in the way of equal springs: of all impulses
-that make this motion the ones of least squares. Proximal steps with the same factors then take the
-compliance out. The answer depends on nothing but the states, so every way to find those leads to
-the same one.
+gives the motion, and impulses that share the load as equal springs do: of all impulses that make
+this motion those of least squares. Steps with the same factors take the compliance out. Where the
+law then asks for other states, these are tried next. The answer depends on nothing but the states,
+so every way to find them leads to the same one.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -19,50 +24,79 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact import cone
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.newton import (
     Island,
     Vectors,
     assemble,
     certify,
-    combine,
     fill,
+    motion,
     relative_speeds,
-    residual,
 )
 from holdfast.contact.options import Numbers
-from holdfast.contact.proximal import TINY, begin_at, newton_step, store
-from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse
+from holdfast.contact.proximal import TINY, store
+from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse, speeds
 from holdfast.linalg import block_lu
 
-NEWTON = 6  # steps of Newton's method with given states; more means that the states are wrong
-REFINE = 12  # proximal steps with the same factors
+REFINE = 8  # steps with the same factors
+ROUNDING = 1e-15  # of speeds, relative
+STIFFEN = 1e-3  # factor of the compliance where those do not suffice
 
 
 @kernel
-def derive(sy: System, isl: Island, state: np.ndarray, r: np.ndarray, rho: float) -> None:
-    """Fill the derivatives C of constraints in these states; friction slides against r."""
+def read_states(sy: System, isl: Island, r: np.ndarray, u: np.ndarray,
+                state_out: np.ndarray) -> int:  # fmt: skip
+    """Fill the states that the law asks for at these impulses and speeds; return what changed."""
+    changed = 0
+    for i in isl.member:
+        first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
+        begin = first + sy.normal[i]
+        state = STICK
+        if sy.normal[i] == 1 and not r[first] > u[first]:
+            state = OPEN
+        elif kind == DISC:
+            limit, pull = sy.bound[i], 0.0
+            if sy.normal[i] == 1:
+                limit += sy.mu[i] * max(r[first], 0.0)
+            for k in range(begin, end):
+                pull += (r[k] - u[k]) ** 2
+            if pull > limit * limit:
+                state = SLIDE
+        elif begin > first and kind != HELD and end > begin:
+            state = SLIDE
+        if state != state_out[i]:
+            changed += 1
+        state_out[i] = state
+    return changed
+
+
+@kernel
+def derive(sy: System, isl: Island, state: np.ndarray, r: np.ndarray, u: np.ndarray,
+           rho: float) -> None:  # fmt: skip
+    """Fill the derivatives C of constraints in these states, at impulses r and speeds u."""
     stiff = 1.0 / rho
     for i in isl.member:
         first, end, at = sy.row[i], sy.row[i + 1], isl.C_at[i]
-        dim = end - first
+        dim, begin, kind = end - first, sy.normal[i], sy.tangent[i]
         for k in range(at, at + dim * dim):
             isl.C[k] = 0.0
-        begin = 0
-        if sy.normal[i] == 1:
-            begin = 1
-            if state[i] != OPEN:
-                isl.C[at] = stiff
-        kind = sy.tangent[i]
-        if kind == DISC and state[i] == SLIDE and sy.normal[i] == 1:
+        if begin == 1 and state[i] != OPEN:
+            isl.C[at] = stiff
+        if kind == DISC and begin == 1 and state[i] == SLIDE:
             size = 0.0
             for k in range(first + 1, end):
-                size += r[k] * r[k]
-            if size > 0.0:
-                size = sy.mu[i] * stiff / np.sqrt(size)
+                size += (r[k] - u[k]) ** 2
+            size = np.sqrt(size)
+            limit = sy.mu[i] * max(r[first], 0.0)
+            inverse = 1.0 / size if size > 0.0 else 0.0
+            kappa = stiff if size <= limit * (1.0 + rho) else min(stiff, limit / (size - limit))
             for e in range(1, dim):
-                isl.C[at + e * dim] = size * r[first + e]
+                q = (r[first + e] - u[first + e]) * inverse
+                isl.C[at + e * dim] = sy.mu[i] * stiff * q
+                for f in range(1, dim):
+                    isl.C[at + e * dim + f] = -kappa * q * (r[first + f] - u[first + f]) * inverse
+                isl.C[at + e * dim + e] += kappa
         elif kind == HELD or (kind == DISC and state[i] == STICK):
             for e in range(begin, dim):
                 isl.C[at + e * dim + e] = stiff
@@ -73,110 +107,118 @@ def derive(sy: System, isl: Island, state: np.ndarray, r: np.ndarray, rho: float
 
 
 @kernel
-def linear_motion(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
-                  state: np.ndarray) -> None:  # fmt: skip
-    """Fill v.d with the change of motion for the derivatives in isl.C, about zero impulses.
+def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again: bool) -> None:
+    """Fill the impulses v.new of the linear law, or add what compliance has taken from them.
 
-    Dry friction that slides is a given impulse.
+    A holds its factors. The first time speeds are those of the free motion, v.uk. Again they are
+    those that v.new leaves; of tangents that slide and of rows with a compliance of their own
+    they belong to the law, and nothing is to be added.
     """
-    assemble(sy, isl, size, CG_work)
-    block_lu.factor(isl.pattern, isl.count, isl.A, TINY)
     fill(isl, v.d, 0.0)
     for i in isl.member:
         first, at = sy.row[i], isl.C_at[i]
-        dim = sy.row[i + 1] - first
+        dim, kind = sy.row[i + 1] - first, sy.tangent[i]
+        slides = kind == DISC and sy.normal[i] == 1 and state[i] == SLIDE
         for e in range(dim):
             total = 0.0
             for f in range(dim):
-                total -= isl.C[at + e * dim + f] * v.uk[first + f]
-            v.new[first + e] = total
-        if sy.normal[i] == 0 and sy.tangent[i] == DISC and state[i] == SLIDE:
-            v.new[first] = sy.bound[i] if v.r[first] > 0.0 else -sy.bound[i]
-        add_impulse(sy, i, v.new, v.d)
+                soft = kind == LINEAR and sy.R[first + f] > 0.0 and f >= sy.normal[i]
+                if not (again and ((slides and f > 0) or soft)):
+                    total -= isl.C[at + e * dim + f] * v.uk[first + f]
+            v.best[first + e] = total
+        if kind == DISC and sy.normal[i] == 0 and state[i] == SLIDE and not again:
+            v.best[first] = sy.bound[i] if v.r[first] > v.u[first] else -sy.bound[i]
+        add_impulse(sy, i, v.best, v.d)
     block_lu.solve(isl.pattern, isl.count, isl.A, v.d)
+    for i in isl.member:
+        first, at = sy.row[i], isl.C_at[i]
+        dim = sy.row[i + 1] - first
+        speeds(sy, i, v.d, v.uk)
+        for e in range(dim):
+            total = v.best[first + e]
+            for f in range(dim):
+                total -= isl.C[at + e * dim + f] * v.uk[first + f]
+            v.new[first + e] = v.new[first + e] + total if again else total
+
+
+@kernel
+def held_speed(sy: System, isl: Island, state: np.ndarray, u: np.ndarray) -> float:
+    """Return the largest speed of a row that should be at rest."""
+    worst = 0.0
+    for i in isl.member:
+        first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
+        if sy.normal[i] == 1 and state[i] != OPEN:
+            worst = max(worst, abs(u[first]))
+        if kind == HELD or (kind == DISC and state[i] == STICK):
+            for k in range(first + sy.normal[i], end):
+                worst = max(worst, abs(u[k]))
+    return worst
+
+
+@kernel
+def factor_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
+                  state: np.ndarray, rho: float) -> None:  # fmt: skip
+    """Factor the matrix of the linear law."""
+    derive(sy, isl, state, v.r, v.u, rho)
+    assemble(sy, isl, size, CG_work)
+    block_lu.factor(isl.pattern, isl.count, isl.A, TINY)
+
+
+@kernel
+def leftover(sy: System, isl: Island, v: Vectors, state: np.ndarray) -> float:
+    """Fill v.uk with the speeds that the impulses v.new leave; return the largest that should not.
+
+    Motion and speeds are made anew, so that rounding of the impulses shows.
+    """
+    motion(sy, isl, v.new, v.y)
+    relative_speeds(sy, isl, v.y, v.uk)
+    return held_speed(sy, isl, state, v.uk)
 
 
 @kernel
 def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
-                 radius_work: np.ndarray, state: np.ndarray, o: Numbers,
-                 sigma: float) -> tuple[float, int]:  # fmt: skip
-    """Solve for constraints in these states, with friction about against v.r; see the module.
+                 state: np.ndarray, o: Numbers, sigma: float,
+                 limit: int) -> tuple[float, int]:  # fmt: skip
+    """Solve for constraints in these states, and go on with the states that the law asks for.
+
+    Impulses v.r and speeds v.u say where contacts slide to.
 
     Returns:
-        The relative residual of the impulses, left in v.r, and how many factorisations it took.
+        The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
+        factorisations it took. Infinite if there is no progress.
     """
-    rho = o.active_compliance
-    derive(sy, isl, state, v.r, rho)
-    relative_speeds(sy, isl, sy.y0, v.uk)
-    linear_motion(sy, isl, size, v, CG_work, state)
-    for i in isl.member:
-        for k in range(sy.row[i], sy.row[i + 1]):
-            v.r[k] = 0.0
-    count = 1
-    miss = residual(sy, isl, v, v.d, rho, radius_work, False, v.residual)
-    rough = 1e-9 * sigma  # what compliance leaves is more than that
-    while miss > rough and count < NEWTON:
-        if not miss < 1e3 * sigma:
-            return np.inf, count
-        newton_step(sy, isl, size, v, CG_work)
+    least = np.inf
+    count, worse = 0, 0
+    while count < limit:
+        rho = o.active_compliance
+        factor_states(sy, isl, size, v, CG_work, state, rho)
         count += 1
-        combine(isl, v.d, -1.0, v.step, v.d)
-        old = miss
-        miss = residual(sy, isl, v, v.d, rho, radius_work, False, v.residual)
-        if miss > 10.0 * old:
-            return np.inf, count
-    if miss > 1e-6 * sigma:
-        return np.inf, count
-    store(sy, isl, v.new, v.r)
-    least = certify(sy, isl, v.r, v.y, v.u)
-    for _ in range(REFINE):
-        if least <= o.stop:
-            break
-        begin_at(sy, isl, v)
-        miss = residual(sy, isl, v, v.d, rho, radius_work, False, v.residual)
-        combine(isl, v.residual, 0.0, v.residual, v.step)
-        block_lu.solve(isl.pattern, isl.count, isl.A, v.step)
-        combine(isl, v.d, -1.0, v.step, v.d)
-        now = residual(sy, isl, v, v.d, rho, radius_work, False, v.residual)
-        if now > 0.1 * miss and now > 1e-3 * o.stop * sigma:  # other factors
-            newton_step(sy, isl, size, v, CG_work)
+        relative_speeds(sy, isl, sy.y0, v.uk)
+        linear_answer(sy, isl, v, state, False)
+        held = leftover(sy, isl, v, state)
+        while rho > o.least_compliance:
+            for _ in range(REFINE):
+                if held <= ROUNDING * sigma:
+                    break
+                linear_answer(sy, isl, v, state, True)
+                before, held = held, leftover(sy, isl, v, state)
+                if not held < 0.3 * before:
+                    break
+            if held <= 0.1 * o.stop * sigma:
+                break
+            rho *= STIFFEN  # rows that are nearly dependent
+            factor_states(sy, isl, size, v, CG_work, state, rho)
             count += 1
-            combine(isl, v.d, -1.0, v.step, v.d)
-            now = residual(sy, isl, v, v.d, rho, radius_work, False, v.residual)
-        store(sy, isl, v.new, v.best)
-        miss = certify(sy, isl, v.best, v.y, v.u)
-        if not miss < 0.7 * least:
-            if miss < least:
-                store(sy, isl, v.best, v.r)
-                least = miss
+        miss = certify(sy, isl, v.new, v.y, v.uk)
+        if not miss < 1e3:
+            return np.inf, count
+        store(sy, isl, v.new, v.r)
+        store(sy, isl, v.uk, v.u)
+        changed = read_states(sy, isl, v.r, v.u, state)
+        if miss <= o.stop or (miss <= o.certificate and changed == 0 and miss > 0.1 * least):
+            return miss, count
+        worse = worse + 1 if not miss < least else 0
+        least = min(least, miss)
+        if worse > 3:
             break
-        store(sy, isl, v.best, v.r)
-        least = miss
-    return least, count
-
-
-@kernel
-def read_states(sy: System, isl: Island, r: np.ndarray, u: np.ndarray, state_out: np.ndarray,
-                ) -> None:  # fmt: skip
-    """Fill the states that impulses and speeds are in."""
-    for i in isl.member:
-        first, end = sy.row[i], sy.row[i + 1]
-        kind = sy.tangent[i]
-        state_out[i] = STICK
-        if sy.normal[i] == 1 and not r[first] > 0.0:
-            state_out[i] = OPEN
-        elif kind == DISC:
-            begin = first + sy.normal[i]
-            limit, size, pull = sy.bound[i], 0.0, 0.0
-            if sy.normal[i] == 1:
-                limit += sy.mu[i] * r[first]
-            for k in range(begin, end):
-                size += r[k] * r[k]
-                pull += (r[k] - u[k]) ** 2
-            if limit <= 0.0 or max(size, pull) >= limit * limit * (1.0 - 1e-13):
-                state_out[i] = SLIDE
-        elif sy.normal[i] == 1 and kind != HELD and end > first + 1:
-            state_out[i] = SLIDE
-
-
-__all__ = ["cone", "read_states", "solve_states"]
+    return miss, count

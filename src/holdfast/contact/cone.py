@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from holdfast._jit import inlined
 from holdfast.contact.arrays import ContactState
 from holdfast.contact.system import DISC, HELD, LINEAR, System
-from holdfast._jit import inlined
 
 OPEN, STICK, SLIDE = int(ContactState.OPEN), int(ContactState.STICK), int(ContactState.SLIDE)
 

@@ -22,14 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from holdfast._jit import kernel
 from holdfast.contact.newton import Island, Vectors, assemble, combine, norm, relative_speeds
 from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse, speeds
-from holdfast._jit import kernel
 from holdfast.linalg import block_lu
 
 SOC, SCALAR, BOX, PLAIN, NONE = range(5)  # kinds of cones
 TINY = 1e-14
 MOST = 6  # rows of a constraint
+SOFTEN = 0.1  # compliance over distance from the end of the path, both relative
 STALLED = 6  # iterations without progress after which there will be none
 
 
@@ -378,9 +379,11 @@ def longest_step(sy: System, isl: Island, it: Interior) -> float:
 
 @kernel
 def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG_work: np.ndarray,
-                small_work: np.ndarray, rho: float, tolerance: float,
+                small_work: np.ndarray, rho: float, floor: float, tolerance: float,
                 limit: int) -> tuple[int, float]:  # fmt: skip
-    """Solve the problem with compliance rho about zero; impulses are left in v.best, motion in v.d.
+    """Follow the central path with compliance that falls with it; impulses end in v.best.
+
+    The motion ends in v.d. The compliance begins with rho.
 
     Where friction makes the problem non-monotone the residual may stall; the best point counts.
 
@@ -394,7 +397,11 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
     for i in isl.member:
         for k in range(sy.row[i], sy.row[i + 1]):
             v.best[k] = 0.0
+    soft = rho
     while count < limit:
+        total, cones = gap_of(sy, isl, it)
+        gap = total / max(cones, 1)
+        rho = max(min(soft, SOFTEN * np.sqrt(gap) / scale), floor)
         relative_speeds(sy, isl, v.y, v.u)
         linearise(sy, isl, it, v, rho, K)
         combine(isl, sy.y0, -1.0, v.y, v.residual)
@@ -404,8 +411,6 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
             if kind_of(sy, i) == SOC:
                 v.new[sy.row[i]] /= sy.mu[i]
             add_impulse(sy, i, v.new, v.residual)
-        total, cones = gap_of(sy, isl, it)
-        gap = total / max(cones, 1)
         worst = norm(isl, v.residual)
         for i in isl.member:
             for k in range(sy.row[i], sy.row[i + 1]):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.contact.arrays import Arrays
 from holdfast._jit import kernel
+from holdfast.contact.arrays import Arrays
 
 
 @kernel

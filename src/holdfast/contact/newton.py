@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from holdfast._jit import fast_kernel, kernel
 from holdfast.contact import cone
 from holdfast.contact.system import HELD, LINEAR, System, add_impulse, speeds
-from holdfast._jit import fast_kernel, kernel
 from holdfast.linalg.block_lu import Pattern
 
 

@@ -36,7 +36,7 @@ class Options:
     approximate: float = 1e-6
     canonical_compliance: float = 1e-3
     active_compliance: float = 1e-6
-    least_compliance: float = 1e-8
+    least_compliance: float = 1e-12
     zero_row: float = 1e-13
 
     def __post_init__(self) -> None:

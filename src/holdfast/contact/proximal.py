@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.contact.options import Numbers
+from holdfast._jit import kernel
 from holdfast.contact.newton import (
     Island,
     Vectors,
@@ -30,8 +30,8 @@ from holdfast.contact.newton import (
     relative_speeds,
     residual,
 )
+from holdfast.contact.options import Numbers
 from holdfast.contact.system import DISC, System
-from holdfast._jit import kernel
 from holdfast.linalg import block_lu
 
 TINY = 1e-14  # pivots of a Newton matrix, whose diagonal is at least about one

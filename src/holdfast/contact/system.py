@@ -17,11 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.contact.arrays import Arrays, LawKind
 from holdfast._jit import fast_inlined, fast_kernel, kernel
+from holdfast.contact.arrays import Arrays, LawKind
 from holdfast.linalg import ltl
 
-FRICTIONLESS, COULOMB, NO_SLIP = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB), int(LawKind.NO_SLIP)
+FRICTIONLESS, COULOMB, NO_SLIP = (
+    int(LawKind.FRICTIONLESS),
+    int(LawKind.COULOMB),
+    int(LawKind.NO_SLIP),
+)
 VISCOUS, DRY, RIGID = int(LawKind.VISCOUS), int(LawKind.DRY), int(LawKind.RIGID)
 COMPLIANT = int(LawKind.COMPLIANT)
 
@@ -182,7 +186,7 @@ def apply_laws(a: Arrays, sy: System, shortest: float) -> None:
                 ratio = 0.0
             sy.R[k] = ratio  # for now
             common = max(common, ratio * sy.scale[k])
-        if contact and sy.R[first] == 0.0:  # nothing presses it
+        if contact and law != VISCOUS and sy.R[first] == 0.0:  # nothing presses it
             common = 0.0
         for k in range(first, end):
             ratio = sy.R[k]

@@ -1,0 +1,201 @@
+"""The ladder: ways to solve an island, the cheapest first.
+
+1. the impulses of the last step, as they are (`certify`);
+2. the states of the last step (`active_set.solve_states`);
+3. small islands: the problem with compliance about zero, by Newton's method from the free motion;
+   its states, as in 2;
+4. the interior-point method from nothing; the states that it ends in, as in 2;
+5. proximal steps from there (`proximal.refine`), then from nothing; their states, as in 2, or
+   their impulses.
+
+All but the last end in the system of given states, so what the answer is does not depend on which
+of them found the states.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from holdfast._jit import kernel
+from holdfast.contact.active_set import read_states, solve_states
+from holdfast.contact.cone import OPEN, STICK
+from holdfast.contact.interior_point import Interior, follow_path
+from holdfast.contact.newton import Island, Vectors, certify, fill, relative_speeds, scale_of
+from holdfast.contact.options import Numbers
+from holdfast.contact.proximal import refine, settle, store
+from holdfast.contact.system import DISC, System
+
+
+class Rung(IntEnum):
+    """Where on the ladder an island was solved."""
+
+    IMPULSES = 0
+    STATES = 1
+    CANONICAL = 2
+    INTERIOR = 3
+    PROXIMAL = 4
+    FROM_ZERO = 5
+
+
+IMPULSES, STATES, CANONICAL = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.CANONICAL)
+INTERIOR, PROXIMAL = int(Rung.INTERIOR), int(Rung.PROXIMAL)
+FROM_ZERO = int(Rung.FROM_ZERO)
+
+# What is reported, by its place: memory that is needed, the largest residual, factorisations,
+# islands, islands with contacts that jam, the farthest rung, and islands by rung.
+NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
+REPORT = BY_RUNG + len(Rung)
+
+CANONICAL_STEPS = 15  # of Newton's method from the free motion, before the interior point
+INTERIOR_STEPS = 60
+INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
+REFINE_STEPS = 400  # of proximal steps, in all
+CONVEX_STEPS = 60  # the same without friction: what takes longer has no answer
+SMALL = 16  # constraints up to which Newton's method from nothing is tried first
+STATE_CHANGES = 8  # systems of given states, before other ways to find them
+
+
+class Work(NamedTuple):
+    """Work arrays of an island."""
+
+    v: Vectors
+    interior: Interior
+    kept: np.ndarray  # (rows,) impulses of the best answer
+    CG: np.ndarray
+    radius: np.ndarray  # (n,)
+    small: np.ndarray  # (10, 6)
+
+
+@kernel
+def clear(sy: System, isl: Island, x: np.ndarray) -> None:
+    """Set the rows of an island to zero."""
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            x[k] = 0.0
+
+
+@kernel
+def keep_better(sy: System, isl: Island, wk: Work, miss: float, least: float) -> float:
+    """Keep the impulses v.r if their residual is less than the least so far; return the lesser."""
+    if miss < least:
+        store(sy, isl, wk.v.r, wk.kept)
+        return miss
+    return least
+
+
+@kernel
+def try_states(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+               sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
+    """Solve for states, from the impulses v.r and speeds v.u on; keep what is better.
+
+    A certified answer of given states is preferred to any other.
+    """
+    miss, count = solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, STATE_CHANGES)
+    if miss <= o.certificate:
+        least = np.inf
+    return keep_better(sy, isl, wk, miss, least), count
+
+
+@kernel
+def guess_states(sy: System, isl: Island, u: np.ndarray, state_inout: np.ndarray) -> None:
+    """Guess the states that are not known: what closes sticks."""
+    for i in isl.member:
+        if state_inout[i] < 0:
+            closes = sy.normal[i] == 0 or u[sy.row[i]] < 0.0
+            state_inout[i] = STICK if closes else OPEN
+
+
+@kernel
+def refined(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+            rho: float, sigma: float, least: float, limit: int) -> tuple[float, int]:  # fmt: skip
+    """Refine the impulses v.r by proximal steps, then solve for their states."""
+    v = wk.v
+    miss, total = refine(sy, isl, size, v, wk.CG, wk.radius, rho, o, sigma, limit)
+    least = keep_better(sy, isl, wk, miss, least)
+    if miss <= o.approximate:
+        certify(sy, isl, v.r, v.y, v.u)
+        read_states(sy, isl, v.r, v.u, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+        total += count
+    return least, total
+
+
+@kernel
+def has_friction(sy: System, isl: Island) -> bool:
+    """Return whether there is Coulomb friction: without it an island is a convex problem."""
+    for i in isl.member:
+        if sy.normal[i] == 1 and sy.tangent[i] == DISC:
+            return True
+    return False
+
+
+@kernel
+def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
+                 o: Numbers, report: np.ndarray) -> float:  # fmt: skip
+    """Solve one island; its impulses are left in v.r. Return their relative residual."""
+    v = wk.v
+    least = certify(sy, isl, v.r, v.y, v.u)
+    if least <= o.stop:
+        read_states(sy, isl, v.r, v.u, state)
+        return least
+    sigma = scale_of(sy, isl, sy.y0, v.r)
+    store(sy, isl, v.r, wk.kept)
+    rung, total = STATES, 0
+    if warm:
+        guess_states(sy, isl, v.u, state)
+        least, total = try_states(sy, isl, size, wk, state, o, sigma, least)
+    if least > o.certificate and isl.member.shape[0] <= SMALL:
+        rung = CANONICAL
+        fill(isl, v.d, 0.0)
+        clear(sy, isl, v.r)
+        relative_speeds(sy, isl, sy.y0, v.uk)
+        count, left = settle(
+            sy, isl, size, v, wk.CG, o.canonical_compliance, wk.radius, 1e-6 * sigma,
+            CANONICAL_STEPS,
+        )  # fmt: skip
+        total += count
+        if left <= 1e-6 * sigma:
+            store(sy, isl, v.new, v.r)
+            clear(sy, isl, v.u)
+            read_states(sy, isl, v.r, v.u, state)
+            least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+            total += count
+    if least > o.certificate:
+        rung = INTERIOR
+        count, _ = follow_path(
+            sy, isl, size, v, wk.interior, wk.CG, wk.small, o.canonical_compliance,
+            o.active_compliance, INTERIOR_TOLERANCE, INTERIOR_STEPS,
+        )  # fmt: skip
+        total += count
+        store(sy, isl, v.best, v.r)
+        store(sy, isl, v.best, wk.interior.t)
+        relative_speeds(sy, isl, v.d, v.u)
+        read_states(sy, isl, v.r, v.u, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+        total += count
+    if least > o.certificate:
+        rung = PROXIMAL
+        store(sy, isl, wk.interior.t, v.r)
+        least, count = refined(
+            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least,
+            REFINE_STEPS if has_friction(sy, isl) else CONVEX_STEPS,
+        )  # fmt: skip
+        total += count
+    if least > o.certificate and has_friction(sy, isl):
+        rung = FROM_ZERO
+        clear(sy, isl, v.r)
+        least, count = refined(sy, isl, size, wk, state, o, 1.0, sigma, least, 4 * REFINE_STEPS)
+        total += count
+    store(sy, isl, wk.kept, v.r)
+    least = certify(sy, isl, v.r, v.y, v.u)
+    read_states(sy, isl, v.r, v.u, state)
+    report[FACTORISATIONS] += total
+    report[RUNG] = max(report[RUNG], rung)
+    report[BY_RUNG + rung] += 1.0
+    return least
