@@ -20,9 +20,10 @@ import numpy as np
 
 from holdfast._jit import COMPILED, entry, kernel
 from holdfast.contact.arrays import Answer, Arrays, LawKind, SolveStatus
+from holdfast.contact.ladder import NEEDED, REPORT, RESIDUAL
 from holdfast.contact.options import Numbers, Options
 from holdfast.contact.problem import ContactProblem
-from holdfast.contact.solve import NEEDED, REPORT, RESIDUAL, solve
+from holdfast.contact.solve import solve
 
 MOST_PANELS = 4  # trees that a constraint touches before they are made one
 LEFT_OUT = -1  # law of a row of J that takes no part
@@ -362,6 +363,11 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
         impulse_inout[y] = 0.0
     for x in range(impulse.shape[0]):
         impulse_inout[source[x]] = impulse[x]
+    for i in range(a.law.shape[0]):  # nothing pulls, not by rounding either
+        first, end = a.row[i], a.row[i + 1]
+        if a.law[i] <= VISCOUS and end > first and impulse[first] <= 0.0:
+            for x in range(first, end if a.law[i] == COULOMB else first + 1):
+                impulse_inout[source[x]] = 0.0
     for y in range(g.ends[5], k):  # dry friction on its bound, not an ulp beyond
         impulse_inout[y] = min(max(impulse_inout[y], -g.hi[y]), g.hi[y])
     return status

@@ -83,7 +83,7 @@ class ContactSolution:
         rank_ambiguous: whether the motion may depend on the rank tolerance.
         consistent: with ``grip="loaded"``, whether tangential forces were found that act only
             where a contact is pressed.
-        rounds: how often contacts were released or taken back.
+        rounds: how often contacts were released or taken back, with the solvers of `holdfast.lcp`.
         active: (k, m) independent rows that hold with equality, for `linear_map`.
         drag: (m, m) viscous drag ``S' mu S + T' mu T``; zeros without viscosity.
         law: (n,) the `LawKind` of each contact; None if a solver of `holdfast.lcp` held the
@@ -216,10 +216,12 @@ class ContactSolution:
     def state(self) -> np.ndarray:
         """(n,) what each contact does, as `ContactState`: OPEN 0, STICK 1 or SLIDE 2.
 
-        A contact that does not stick slides where it is pressed, without friction, too.
+        A contact that does not stick slides where it is pressed, without friction, too. Forces of
+        rounding do not press.
         """
-        pressed = np.where(self.normal > 0.0, int(ContactState.SLIDE), int(ContactState.OPEN))
-        return np.where(self.sticking, int(ContactState.STICK), pressed)
+        pressed = self.normal > NO_FORCE * self.normal.max(initial=0.0)
+        loose = np.where(pressed, int(ContactState.SLIDE), int(ContactState.OPEN))
+        return np.where(self.sticking, int(ContactState.STICK), loose)
 
     # --- judgement -------------------------------------------------------------------------------
 

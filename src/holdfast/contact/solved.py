@@ -10,9 +10,11 @@ import numpy as np
 from holdfast import lcp
 from holdfast.contact.arrays import ContactState, LawKind
 from holdfast.contact.build import Laws, Solved
+from holdfast.contact.ladder import FACTORISATIONS, JAMMED
 from holdfast.contact.problem import ContactProblem
-from holdfast.contact.solution import Level
-from holdfast.contact.solve import FACTORISATIONS
+from holdfast.contact.solution import NO_FORCE, Level
+
+RESTING = 1e-9  # relative speed along a tangent that is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,11 @@ class Answered:
     rank_ambiguous = property(lambda self: self._indices.ambiguous)
     rank = property(lambda self: len(self._equal))
 
+    @property
+    def consistent(self) -> bool:
+        """Whether no contact is held that nothing presses."""
+        return not self.solved.report[JAMMED]
+
     def _part(self, number: int) -> np.ndarray:
         return self.problem.stack.split(self.solved.impulse)[number]
 
@@ -56,10 +63,28 @@ class Answered:
 
     @cached_property
     def sticking(self) -> np.ndarray:
-        """(n,) contacts that stick: pressed, and held by friction along some row."""
-        grips = np.isin(self.laws.contact, (int(LawKind.COULOMB), int(LawKind.NO_SLIP)))
-        state = self.solved.state[: self.problem.n]
-        return grips & (state == int(ContactState.STICK)) & self._has_friction
+        """(n,) contacts that stick: pressed (or jammed), and held by friction along some row."""
+        law, state = self.laws.contact, self.solved.state[: self.problem.n]
+        sticks = (law == int(LawKind.COULOMB)) & (state == int(ContactState.STICK))
+        no_slip = law == int(LawKind.NO_SLIP)
+        if no_slip.any():
+            pressed = self.normal > NO_FORCE * self.normal.max(initial=0.0)
+            jams = self.tangent.any(axis=1) & (not self.consistent)
+            sticks |= no_slip & ((pressed & self._rests) | jams)
+        return sticks & self._has_friction
+
+    @property
+    def _rests(self) -> np.ndarray:
+        """(n,) contacts that do not move along any row of S, T and R."""
+        p, rests = self.problem, np.ones(self.problem.n, dtype=bool)
+        scale = max(p.factor.size(x) for x in (p.free_velocity, self.motion))
+        every = np.arange(p.n)
+        for name, contact in zip("STR", (every, every, p.R_contact), strict=True):
+            rows = getattr(p, name)
+            if len(rows):
+                still = np.abs(rows @ self.motion) <= RESTING * p.lengths[name] * scale
+                np.logical_and.at(rests, contact, still)
+        return rests
 
     @property
     def _has_friction(self) -> np.ndarray:

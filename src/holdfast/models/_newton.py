@@ -4,9 +4,9 @@ A model says which law each contact has; the rest is the same for all of them. W
 not certify an answer:
 
 1. redundant rows of J that do not quite agree with each other are left out, and it is tried again;
-2. without Coulomb friction and stick the problem is convex, and pivoting (`holdfast.lcp`) solves
-   it or proves that it has no answer;
-3. with them, pivoting solves it without friction: if not even that has an answer, the proof says
+2. without Coulomb friction pivoting (`holdfast.lcp`) solves the problem, or proves that it has no
+   answer;
+3. with it, pivoting solves it without friction: if not even that has an answer, the proof says
    which rows contradict each other;
 4. else an error carries the problem and the best answer.
 """
@@ -14,6 +14,7 @@ not certify an answer:
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,11 +27,13 @@ from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 from holdfast.contact.solved import Answered
 from holdfast.errors import InfeasibleError, SolveError, UncertifiedError
+from holdfast.models._grip import grip_loaded
 from holdfast.models._projection import warm_rows
 from holdfast.models._reduction import check_targets
 from holdfast.models._velocity import solve_velocity
 
 FREE = int(LawKind.FRICTIONLESS)
+_NO_ROWS = np.empty(0, dtype=np.int64)
 CONVEX = (FREE, int(LawKind.VISCOUS))
 
 
@@ -63,10 +66,13 @@ def solve_newton(
         solved, laws = _without_redundant(problem, laws, numbers, solved)
     known: dict[str, Any] = {"law": law, "mu": mu, "mu_v": mu_v}
     if solved.status == SolveStatus.SOLVED:
-        return ContactSolution.of(Answered(problem, laws, solved), **known)
-    if np.isin(law, CONVEX).all() and not problem.stack.compliant:
-        convex = np.zeros(problem.n, dtype=bool)
-        return solve_velocity(problem, convex, mu_v)
+        if problem.j and problem.c_J.any():  # rows of zeros, too, which the solve passes over
+            _check_joints(problem, solved)
+        answer = Answered(problem, laws, solved)
+        return ContactSolution.of(answer, consistent=answer.consistent, **known)
+    if not (law == int(LawKind.COULOMB)).any() and not problem.stack.compliant:
+        wants_stick = law == int(LawKind.NO_SLIP)
+        return grip_loaded(problem, partial(solve_velocity, problem, mu_v=mu_v), wants_stick)
     prove_infeasible(problem)
     status = lcp.Status.UNCERTIFIED
     answer = Answered(problem, laws, solved)
@@ -163,9 +169,15 @@ def _without_redundant(
     solved = solve_laws(p, fewer, numbers)
     if solved.status != SolveStatus.SOLVED:
         return failed, laws
-    every = np.sort(np.concatenate([kept, np.flatnonzero(p.compliance_J > 0.0)]))
-    check_targets(p.M, p.J, p.c_J, every, solved.velocity, p.free_velocity)
+    _check_joints(p, solved)
     return solved, fewer
+
+
+def _check_joints(problem: ContactProblem, solved: Solved) -> None:
+    """Refuse rigid rows of J that contradict others, or are zero and have a target."""
+    p = problem
+    target = p.c_J - p.compliance_J * p.stack.split(solved.impulse)[3]
+    check_targets(p.M, p.J, target, _NO_ROWS, solved.velocity, p.free_velocity)
 
 
 def prove_infeasible(problem: ContactProblem) -> None:

@@ -71,7 +71,10 @@ class Mixed(ContactModel):
         mu_v = np.array(drags, dtype=float) if any(drags) else None
         if "coulomb" in kinds and self.solver != "newton":
             raise InputError("solver", f"is {self.solver!r}; Coulomb friction needs 'newton'")
-        if "coulomb" in kinds or ("stick" not in kinds and self.solver == "newton"):
+        to_the_letter = "stick" in kinds and self.grip == "all"
+        if "coulomb" in kinds and to_the_letter:
+            raise InputError("grip", "is 'all', which is solved by pivoting: without coulomb()")
+        if self.solver == "newton" and not to_the_letter:
             law = np.array([KINDS[law.kind] for law in laws], dtype=np.int64)
             mu = _coefficients(laws, problem) if "coulomb" in kinds else None
             return solve_newton(problem, law, mu, mu_v, self.options, warm_start)
