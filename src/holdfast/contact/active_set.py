@@ -1,4 +1,4 @@
-r"""The answer for given states of the constraints: linear systems, and states that follow from them.
+r"""The answer for given states of the constraints: linear systems, and the states that follow.
 
 When it is known which constraints are open, stick and slide, the law is linear but for the
 direction of sliding. With :math:`p = r_T - u_T`, :math:`q = p/|p|` a contact that slides has, to
@@ -129,7 +129,7 @@ def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again:
         if kind == DISC and sy.normal[i] == 0 and state[i] == SLIDE and not again:
             v.best[first] = sy.bound[i] if v.r[first] > v.u[first] else -sy.bound[i]
         add_impulse(sy, i, v.best, v.d)
-    block_lu.solve(isl.pattern, isl.count, isl.A, v.d)
+    block_lu.solve(isl.pattern, isl.trees, isl.A, v.d)
     for i in isl.member:
         first, at = sy.row[i], isl.C_at[i]
         dim = sy.row[i + 1] - first
@@ -161,7 +161,7 @@ def factor_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
     """Factor the matrix of the linear law."""
     derive(sy, isl, state, v.r, v.u, rho)
     assemble(sy, isl, size, CG_work)
-    block_lu.factor(isl.pattern, isl.count, isl.A, TINY)
+    block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
 
 
 @kernel
@@ -187,7 +187,7 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
         factorisations it took. Infinite if there is no progress.
     """
-    least = np.inf
+    miss = least = np.inf
     count, worse = 0, 0
     while count < limit:
         rho = o.active_compliance

@@ -31,6 +31,7 @@ SOC, SCALAR, BOX, PLAIN, NONE = range(5)  # kinds of cones
 TINY = 1e-14
 MOST = 6  # rows of a constraint
 SOFTEN = 0.1  # compliance over distance from the end of the path, both relative
+CENTRE = 0.1  # least part of the gap that a corrector aims at
 STALLED = 6  # iterations without progress after which there will be none
 
 
@@ -298,9 +299,9 @@ def step_of(sy: System, isl: Island, it: Interior, v: Vectors, rho: float) -> No
         if kind == SOC:
             v.uk[first] /= sy.mu[i]
         add_impulse(sy, i, v.uk, v.step)
-    block_lu.solve(isl.pattern, isl.count, isl.A, v.step)
+    block_lu.solve(isl.pattern, isl.trees, isl.A, v.step)
     for i in isl.member:
-        first, dim, kind, at = sy.row[i], sy.row[i + 1] - sy.row[i], kind_of(sy, i), isl.C_at[i]
+        first, dim, kind = sy.row[i], sy.row[i + 1] - sy.row[i], kind_of(sy, i)
         speeds(sy, i, v.step, v.uk)  # du
         if kind == SOC:
             mu, speed, rate = sy.mu[i], 0.0, 0.0
@@ -378,6 +379,24 @@ def longest_step(sy: System, isl: Island, it: Interior) -> float:
 
 
 @kernel
+def curvature(sy: System, v: Vectors, i: int, t: float) -> float:
+    """Return by how much ``|u_T|`` grows beyond its derivative in a step t along v.uk.
+
+    It never shrinks beyond it, so that s stays in its cone when it takes this up. Otherwise it
+    would add to the primal residual, and complementarity would run ahead of feasibility.
+    """
+    before = rate = after = 0.0
+    for k in range(sy.row[i] + 1, sy.row[i + 1]):
+        before += v.u[k] ** 2
+        rate += v.u[k] * v.uk[k]
+        after += (v.u[k] + t * v.uk[k]) ** 2
+    before, after = np.sqrt(before), np.sqrt(after)
+    if before > 0.0:
+        rate /= before
+    return max(after - before - t * rate, 0.0)
+
+
+@kernel
 def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG_work: np.ndarray,
                 small_work: np.ndarray, rho: float, floor: float, tolerance: float,
                 limit: int) -> tuple[int, float]:  # fmt: skip
@@ -430,11 +449,11 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
             break
         count += 1
         assemble(sy, isl, size, CG_work)
-        block_lu.factor(isl.pattern, isl.count, isl.A, TINY)
+        block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
         targets(sy, isl, it, 0.0, False, x)
         step_of(sy, isl, it, v, rho)
         t = longest_step(sy, isl, it)
-        targets(sy, isl, it, (1.0 - t) ** 3 * gap, True, x)
+        targets(sy, isl, it, max((1.0 - t) ** 3, CENTRE) * gap, True, x)
         step_of(sy, isl, it, v, rho)
         t = longest_step(sy, isl, it)
         t = min(1.0, 0.995 * t) if t < 1.0 else 1.0
@@ -447,4 +466,6 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
                     it.s[k] += t * it.ds[k]
                 if kind == BOX:
                     it.w[k] += t * it.t[k]
+            if kind == SOC:
+                it.s[sy.row[i]] += curvature(sy, v, i, t)
     return count, least

@@ -2,11 +2,10 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. small islands: the problem with compliance about zero, by Newton's method from the free motion;
-   its states, as in 2;
+3. some Gauss-Seidel sweeps; the states that they end in, as in 2;
 4. the interior-point method from nothing; the states that it ends in, as in 2;
-5. proximal steps from there (`proximal.refine`), then from nothing; their states, as in 2, or
-   their impulses.
+5. proximal steps from there (`proximal.refine`), then from nothing, then with friction that grows
+   from zero to what it is; their states, as in 2, or their impulses.
 
 All but the last end in the system of given states, so what the answer is does not depend on which
 of them found the states.
@@ -25,10 +24,11 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, solve_states
 from holdfast.contact.cone import OPEN, STICK
+from holdfast.contact.gauss_seidel import sweep
 from holdfast.contact.interior_point import Interior, follow_path
-from holdfast.contact.newton import Island, Vectors, certify, fill, relative_speeds, scale_of
+from holdfast.contact.newton import Island, Vectors, certify, relative_speeds, scale_of
 from holdfast.contact.options import Numbers
-from holdfast.contact.proximal import refine, settle, store
+from holdfast.contact.proximal import refine, store
 from holdfast.contact.system import DISC, System
 
 
@@ -37,27 +37,28 @@ class Rung(IntEnum):
 
     IMPULSES = 0
     STATES = 1
-    CANONICAL = 2
+    SWEEPS = 2
     INTERIOR = 3
     PROXIMAL = 4
     FROM_ZERO = 5
+    HOMOTOPY = 6
 
 
-IMPULSES, STATES, CANONICAL = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.CANONICAL)
+IMPULSES, STATES, SWEEPS = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.SWEEPS)
 INTERIOR, PROXIMAL = int(Rung.INTERIOR), int(Rung.PROXIMAL)
-FROM_ZERO = int(Rung.FROM_ZERO)
+FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
 # islands, islands with contacts that jam, the farthest rung, and islands by rung.
 NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
-CANONICAL_STEPS = 15  # of Newton's method from the free motion, before the interior point
+SWEEP_COUNT = 20
 INTERIOR_STEPS = 60
 INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
 REFINE_STEPS = 400  # of proximal steps, in all
+HOMOTOPY_PARTS = 8
 CONVEX_STEPS = 60  # the same without friction: what takes longer has no answer
-SMALL = 16  # constraints up to which Newton's method from nothing is tried first
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 
 
@@ -129,10 +130,19 @@ def refined(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: 
 @kernel
 def has_friction(sy: System, isl: Island) -> bool:
     """Return whether there is Coulomb friction: without it an island is a convex problem."""
+    some = False
     for i in isl.member:
-        if sy.normal[i] == 1 and sy.tangent[i] == DISC:
-            return True
-    return False
+        some = some or (sy.normal[i] == 1 and sy.tangent[i] == DISC)
+    return some
+
+
+@kernel
+def scale_friction(sy: System, isl: Island, part: float, mu_work: np.ndarray) -> None:
+    """Set the coefficients of friction to a part of what they are; the part 0 comes first."""
+    for i in isl.member:
+        if part == 0.0:
+            mu_work[i] = sy.mu[i]
+        sy.mu[i] = part * mu_work[i]
 
 
 @kernel
@@ -148,24 +158,20 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, v.r, wk.kept)
     rung, total = STATES, 0
     if warm:
+        store(sy, isl, v.r, wk.interior.t)
         guess_states(sy, isl, v.u, state)
         least, total = try_states(sy, isl, size, wk, state, o, sigma, least)
-    if least > o.certificate and isl.member.shape[0] <= SMALL:
-        rung = CANONICAL
-        fill(isl, v.d, 0.0)
-        clear(sy, isl, v.r)
-        relative_speeds(sy, isl, sy.y0, v.uk)
-        count, left = settle(
-            sy, isl, size, v, wk.CG, o.canonical_compliance, wk.radius, 1e-6 * sigma,
-            CANONICAL_STEPS,
-        )  # fmt: skip
+    if least > o.certificate:
+        rung = SWEEPS
+        if not warm:
+            clear(sy, isl, v.r)
+        else:
+            store(sy, isl, wk.interior.t, v.r)
+        sweep(sy, isl, v.r, v.y, v.u, wk.radius, SWEEP_COUNT)
+        certify(sy, isl, v.r, v.y, v.u)
+        read_states(sy, isl, v.r, v.u, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
         total += count
-        if left <= 1e-6 * sigma:
-            store(sy, isl, v.new, v.r)
-            clear(sy, isl, v.u)
-            read_states(sy, isl, v.r, v.u, state)
-            least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
-            total += count
     if least > o.certificate:
         rung = INTERIOR
         count, _ = follow_path(
@@ -190,7 +196,20 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     if least > o.certificate and has_friction(sy, isl):
         rung = FROM_ZERO
         clear(sy, isl, v.r)
-        least, count = refined(sy, isl, size, wk, state, o, 1.0, sigma, least, 4 * REFINE_STEPS)
+        least, count = refined(sy, isl, size, wk, state, o, 1.0, sigma, least, 2 * REFINE_STEPS)
+        total += count
+    if least > o.certificate and has_friction(sy, isl):
+        rung = HOMOTOPY
+        clear(sy, isl, v.r)
+        for part in range(HOMOTOPY_PARTS + 1):
+            scale_friction(sy, isl, part / HOMOTOPY_PARTS, wk.interior.eta)
+            _, count = refine(
+                sy, isl, size, v, wk.CG, wk.radius, 0.1, o, sigma, REFINE_STEPS // HOMOTOPY_PARTS
+            )
+            total += count
+        least, count = refined(
+            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least, REFINE_STEPS
+        )
         total += count
     store(sy, isl, wk.kept, v.r)
     least = certify(sy, isl, v.r, v.y, v.u)

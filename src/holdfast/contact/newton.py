@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast._jit import fast_kernel, kernel
 from holdfast.contact import cone
-from holdfast.contact.system import HELD, LINEAR, System, add_impulse, speeds
+from holdfast.contact.system import System, add_impulse, speeds
 from holdfast.linalg.block_lu import Pattern
 
 
@@ -20,7 +20,7 @@ class Island(NamedTuple):
 
     member: np.ndarray  # (k,) its constraints
     pattern: Pattern
-    count: int  # of its trees
+    trees: int  # how many there are
     place: np.ndarray  # (trees,) place of a tree in the order of elimination
     A: np.ndarray  # values of its Newton matrix
     C: np.ndarray  # derivatives of all constraints
@@ -62,7 +62,7 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
     A, pattern = isl.A, isl.pattern
     for k in range(size):
         A[k] = 0.0
-    for k in range(isl.count):
+    for k in range(isl.trees):
         at, s = pattern.at[k, k], pattern.size[k]
         for j in range(s):
             A[at + j * (s + 1)] = 1.0
@@ -97,7 +97,7 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
 def norm(isl: Island, x: np.ndarray) -> float:
     """Return the length of the coordinates of an island in x."""
     total = 0.0
-    for k in range(isl.count):
+    for k in range(isl.trees):
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             total += x[j] * x[j]
     return np.sqrt(total)
@@ -106,7 +106,7 @@ def norm(isl: Island, x: np.ndarray) -> float:
 @kernel
 def fill(isl: Island, x_out: np.ndarray, value: float) -> None:
     """Set the coordinates of an island."""
-    for k in range(isl.count):
+    for k in range(isl.trees):
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             x_out[j] = value
 
@@ -114,7 +114,7 @@ def fill(isl: Island, x_out: np.ndarray, value: float) -> None:
 @kernel
 def combine(isl: Island, a: np.ndarray, t: float, b: np.ndarray, out: np.ndarray) -> None:
     """Fill the coordinates of an island with ``a + t b``."""
-    for k in range(isl.count):
+    for k in range(isl.trees):
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             out[j] = a[j] + t * b[j]
 
@@ -123,7 +123,7 @@ def combine(isl: Island, a: np.ndarray, t: float, b: np.ndarray, out: np.ndarray
 def product(isl: Island, a: np.ndarray, b: np.ndarray) -> float:
     """Return the inner product of two motions of an island."""
     total = 0.0
-    for k in range(isl.count):
+    for k in range(isl.trees):
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             total += a[j] * b[j]
     return total
@@ -152,9 +152,8 @@ def scale_of(sy: System, isl: Island, y: np.ndarray, r: np.ndarray) -> float:
     sigma = max(norm(isl, sy.y0), norm(isl, y))
     for i in isl.member:
         for k in range(sy.row[i], sy.row[i + 1]):
-            if sy.c[k] > 0.0 or r[k] != 0.0 or sy.tangent[i] in (HELD, LINEAR):
-                if sy.normal[i] == 0 or sy.c[k] > 0.0 or r[k] != 0.0:
-                    sigma = max(sigma, abs(sy.c[k]))
+            if sy.normal[i] == 0 or sy.c[k] > 0.0 or r[k] != 0.0:
+                sigma = max(sigma, abs(sy.c[k]))
     return max(sigma, 1e-300)
 
 

@@ -45,10 +45,10 @@ CONSISTENT, JAMS, UNSOLVED = range(3)
 @kernel
 def has_no_slip(a: Arrays, members: np.ndarray) -> bool:
     """Return whether any contact of an island must not slip."""
+    some = False
     for i in members:
-        if a.law[i] == NO_SLIP and a.row[i + 1] > a.row[i] + 1:
-            return True
-    return False
+        some = some or (a.law[i] == NO_SLIP and a.row[i + 1] > a.row[i] + 1)
+    return some
 
 
 @kernel

@@ -41,9 +41,9 @@ TINY = 1e-14  # pivots of a Newton matrix, whose diagonal is at least about one
 def newton_step(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray) -> bool:
     """Fill v.step with the Newton step of the residual; False if the matrix is not definite."""
     assemble(sy, isl, size, CG_work)
-    good = block_lu.factor(isl.pattern, isl.count, isl.A, TINY)
+    good = block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
     combine(isl, v.residual, 0.0, v.residual, v.step)
-    block_lu.solve(isl.pattern, isl.count, isl.A, v.step)
+    block_lu.solve(isl.pattern, isl.trees, isl.A, v.step)
     return good
 
 
@@ -61,6 +61,7 @@ def settle(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, 
         count += 1
         newton_step(sy, isl, size, v, CG_work)
         t, best, best_t, reference = 1.0, np.inf, 1.0, max(h0, h1, h2)
+        trial = miss
         accepted = False
         for _ in range(10):
             combine(isl, v.d, -t, v.step, v.trial)
