@@ -244,15 +244,29 @@ class ContactSolution:
         return self.problem.lengths[name]
 
     def slip(self) -> float:
-        """Largest relative speed along a tangent, or a row of R, of a contact that sticks."""
+        """Largest relative speed along a tangent, or a row of R, of a contact that sticks.
+
+        Rows that carry nothing under Coulomb's law (of R, without a coefficient) are passed over.
+        """
         p = self.problem
-        held = {"S": self.sticking, "T": self.sticking, "R": self.sticking[p.R_contact]}
+        turning = self.sticking[p.R_contact]
+        if self._coulomb.any():
+            resists = np.zeros(len(p.R)) if p.mu_R is None else p.mu_R
+            turning = turning & ~(self._coulomb[p.R_contact] & (resists == 0.0))
+        held = {"S": self.sticking, "T": self.sticking, "R": turning}
         speeds = [
             self._relative(name, getattr(p, name) @ self.motion)[which]
             for name, which in held.items()
             if len(getattr(p, name))
         ]
         return _largest(*speeds)
+
+    @property
+    def _coulomb(self) -> np.ndarray:
+        """(n,) contacts with Coulomb friction, of which the natural map says all."""
+        if self.law is None:
+            return np.zeros(self.problem.n, dtype=bool)
+        return self.law == int(LawKind.COULOMB)
 
     def _relative(self, name: str, speeds: np.ndarray) -> np.ndarray:
         """Relative speeds along the rows ``problem.<name>``, without sign."""
@@ -354,7 +368,7 @@ class ContactSolution:
         but not consistent.
         """
         residuals = (
-            self.slip(),
+            0.0 if self._coulomb.all() and self.problem.n else self.slip(),
             self.penetration_speed(),
             self.complementarity(),
             self.dry_residual(),
@@ -425,7 +439,7 @@ class ContactSolution:
         is pressed (see `holdfast.models._spread`). Coulomb friction ties tangential forces to
         normal ones; then they stay as they are, shared as by equal springs.
         """
-        if self.law is not None and (self.law == int(LawKind.COULOMB)).any():
+        if self._coulomb.any():
             return self
         from holdfast.models._spread import spread_forces
 
@@ -445,10 +459,9 @@ class ContactSolution:
         p = self.problem
         if p.compliance_J.any():
             raise AttributeError("linear_map needs rigid joints; compliance_J is not zero")
-        if self.law is not None:
-            slides = (self.law == int(LawKind.COULOMB)) & (self.state == int(ContactState.SLIDE))
-            if (self.tangent[slides] != 0.0).any():
-                raise AttributeError("linear_map needs contacts that stick; a loaded one slides")
+        slides = self._coulomb & (self.state == int(ContactState.SLIDE))
+        if (self.tangent[slides] != 0.0).any():
+            raise AttributeError("linear_map needs contacts that stick; a loaded one slides")
         if self.level == "velocity":
             h = p.h or 0.0
             P = _projector(p.inertia + h * self.drag, self.active)

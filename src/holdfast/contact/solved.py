@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from holdfast import lcp
-from holdfast.contact.arrays import ContactState, LawKind
+from holdfast.contact.arrays import LawKind
 from holdfast.contact.build import Laws, Solved
 from holdfast.contact.ladder import FACTORISATIONS, JAMMED
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import NO_FORCE, Level
 
-RESTING = 1e-9  # relative speed along a tangent that is none
+RESTING = 1e-10  # relative speed along a tangent that is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,27 +63,30 @@ class Answered:
 
     @cached_property
     def sticking(self) -> np.ndarray:
-        """(n,) contacts that stick: pressed (or jammed), and held by friction along some row."""
-        law, state = self.laws.contact, self.solved.state[: self.problem.n]
-        sticks = (law == int(LawKind.COULOMB)) & (state == int(ContactState.STICK))
-        no_slip = law == int(LawKind.NO_SLIP)
-        if no_slip.any():
-            pressed = self.normal > NO_FORCE * self.normal.max(initial=0.0)
-            jams = self.tangent.any(axis=1) & (not self.consistent)
-            sticks |= no_slip & ((pressed & self._rests) | jams)
-        return sticks & self._has_friction
+        """(n,) contacts that stick: pressed (or jammed), with friction, and at rest along it.
+
+        With Coulomb friction some of them may be on their cones, where they share a load.
+        """
+        grips = np.isin(self.laws.contact, (int(LawKind.COULOMB), int(LawKind.NO_SLIP)))
+        sticks = self.normal > NO_FORCE * self.normal.max(initial=0.0)
+        if not self.consistent:
+            sticks |= self.tangent.any(axis=1) & (self.laws.contact == int(LawKind.NO_SLIP))
+        return grips & sticks & self._has_friction & self._rests
 
     @property
     def _rests(self) -> np.ndarray:
-        """(n,) contacts that do not move along any row of S, T and R."""
+        """(n,) contacts that do not move along any row of S, T and R that friction acts along."""
         p, rests = self.problem, np.ones(self.problem.n, dtype=bool)
         scale = max(p.factor.size(x) for x in (p.free_velocity, self.motion))
+        limited = self.laws.contact == int(LawKind.COULOMB)
         every = np.arange(p.n)
-        for name, contact in zip("STR", (every, every, p.R_contact), strict=True):
-            rows = getattr(p, name)
+        friction = p.stack.split(self.laws.friction)
+        for k, contact in enumerate((every, every, p.R_contact)):
+            name, rows = "STR"[k], getattr(p, "STR"[k])
             if len(rows):
                 still = np.abs(rows @ self.motion) <= RESTING * p.lengths[name] * scale
-                np.logical_and.at(rests, contact, still)
+                acts = ~limited[contact] | (friction[k] > 0.0)
+                np.logical_and.at(rests, contact, still | ~acts)
         return rests
 
     @property
