@@ -188,27 +188,20 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         factorisations it took. Infinite if there is no progress.
     """
     miss = least = np.inf
-    count, worse = 0, 0
+    count, worse, rho = 0, 0, o.active_compliance
     while count < limit:
-        rho = o.active_compliance
         factor_states(sy, isl, size, v, CG_work, state, rho)
         count += 1
         relative_speeds(sy, isl, sy.y0, v.uk)
         linear_answer(sy, isl, v, state, False)
         held = leftover(sy, isl, v, state)
-        while rho > o.least_compliance:
-            for _ in range(REFINE):
-                if held <= ROUNDING * sigma:
-                    break
-                linear_answer(sy, isl, v, state, True)
-                before, held = held, leftover(sy, isl, v, state)
-                if not held < 0.3 * before:
-                    break
-            if held <= 0.1 * o.stop * sigma:
+        for _ in range(REFINE):
+            if held <= ROUNDING * sigma:
                 break
-            rho *= STIFFEN  # rows that are nearly dependent
-            factor_states(sy, isl, size, v, CG_work, state, rho)
-            count += 1
+            linear_answer(sy, isl, v, state, True)
+            before, held = held, leftover(sy, isl, v, state)
+            if not held < 0.3 * before:
+                break
         miss = certify(sy, isl, v.new, v.y, v.uk)
         if not miss < 1e3:
             return np.inf, count
@@ -217,6 +210,8 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         changed = read_states(sy, isl, v.r, v.u, state)
         if miss <= o.stop or (miss <= o.certificate and changed == 0 and miss > 0.1 * least):
             return miss, count
+        if changed == 0 and held > 0.1 * o.stop * sigma:  # rows that are nearly dependent
+            rho = max(STIFFEN * rho, o.least_compliance)
         worse = worse + 1 if not miss < least else 0
         least = min(least, miss)
         if worse > 3:

@@ -29,6 +29,8 @@ FRICTIONLESS, COULOMB, NO_SLIP = (
 VISCOUS, DRY, RIGID = int(LawKind.VISCOUS), int(LawKind.DRY), int(LawKind.RIGID)
 COMPLIANT = int(LawKind.COMPLIANT)
 
+FREE_BODY = 6  # coordinates: loops of this length are written out, for most trees have it
+
 # What tangents do: nothing, stay within a disc, hold, or give way in proportion.
 NOTHING, DISC, HELD, LINEAR = range(4)
 
@@ -214,6 +216,14 @@ def speeds(sy: System, i: int, y: np.ndarray, u_out: np.ndarray) -> None:
         t = sy.panel_tree[p]
         o = sy.tree[t]
         s, at = sy.tree[t + 1] - o, sy.panel_at[p]
+        if s == FREE_BODY:
+            a, b, c, d, f, g = y[o], y[o + 1], y[o + 2], y[o + 3], y[o + 4], y[o + 5]
+            for e in range(dim):
+                row = sy.G[at + e * FREE_BODY : at + (e + 1) * FREE_BODY]
+                u_out[first + e] += (row[0] * a + row[1] * b + row[2] * c) + (
+                    row[3] * d + row[4] * f + row[5] * g
+                )
+            continue
         for e in range(dim):
             total = 0.0
             for j in range(s):
@@ -231,6 +241,13 @@ def add_impulse(sy: System, i: int, r: np.ndarray, y_inout: np.ndarray) -> None:
         s, at = sy.tree[t + 1] - o, sy.panel_at[p]
         for e in range(dim):
             f = r[first + e]
-            if f != 0.0:
+            if f == 0.0:
+                continue
+            row = sy.G[at + e * s : at + e * s + s]
+            out = y_inout[o : o + s]
+            if s == FREE_BODY:
+                for j in range(FREE_BODY):
+                    out[j] += row[j] * f
+            else:
                 for j in range(s):
-                    y_inout[o + j] += sy.G[at + e * s + j] * f
+                    out[j] += row[j] * f

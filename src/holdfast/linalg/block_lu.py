@@ -20,6 +20,9 @@ import numpy as np
 from holdfast._jit import fast_kernel, kernel
 
 
+SIX = 6  # coordinates of a free body: loops of this length are written out
+
+
 class Pattern(NamedTuple):
     """Elimination order and filled pattern of `count` trees; k is a place in that order."""
 
@@ -148,6 +151,14 @@ def _divide_left(A_inout: np.ndarray, block: int, columns: int, pivot: int, s: i
 def _subtract_product(A_inout: np.ndarray, c: int, a: int, b: int, rows: int, s: int,
                       columns: int) -> None:  # fmt: skip
     """Subtract the product of block a (rows x s) and block b (s x columns) from block c."""
+    if rows == SIX and s == SIX and columns == SIX:
+        for i in range(SIX):
+            out = A_inout[c + i * SIX : c + i * SIX + SIX]
+            for k in range(SIX):
+                t = A_inout[a + i * SIX + k]
+                for j in range(SIX):
+                    out[j] -= t * A_inout[b + k * SIX + j]
+        return
     for i in range(rows):
         out = A_inout[c + i * columns : c + i * columns + columns]
         left = A_inout[a + i * s : a + i * s + s]
