@@ -13,11 +13,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast import errors, lcp
+from holdfast import contact, errors, lcp
 from holdfast.contact import (
     ContactProblem,
     ContactSolution,
     Law,
+    coulomb,
     frictionless,
     stick,
     viscous,
@@ -40,6 +41,7 @@ from holdfast.lcp import find_indices
 from holdfast.models import (
     AnitescuPotra,
     ContactModel,
+    Coulomb,
     CoulombAcceleration,
     CoulombSolution,
     DrumwrightShell,
@@ -61,6 +63,7 @@ __all__ = [
     "ContactModel",
     "ContactProblem",
     "ContactSolution",
+    "Coulomb",
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",
@@ -85,6 +88,8 @@ __all__ = [
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "contact",
+    "coulomb",
     "errors",
     "find_indices",
     "frictionless",

@@ -14,19 +14,43 @@ from holdfast.lcp.checks import check_choice
 
 @dataclass(frozen=True)
 class Law:
-    """What a contact does along its tangents; made by `stick`, `viscous` and `frictionless`."""
+    """What a contact does along its tangents.
 
-    kind: Literal["stick", "viscous", "frictionless"]
+    Made by `coulomb`, `stick`, `viscous` and `frictionless`.
+    """
+
+    kind: Literal["coulomb", "stick", "viscous", "frictionless"]
     mu_v: float = 0.0
+    mu: float | None = None
 
     def __post_init__(self) -> None:
-        check_choice("kind", self.kind, ("stick", "viscous", "frictionless"))
+        check_choice("kind", self.kind, ("coulomb", "stick", "viscous", "frictionless"))
+        self._check_mu()
         value = checks.as_array("mu_v", self.mu_v)
         if value.ndim or not (np.isfinite(value) and value >= 0.0):
             raise InputError("mu_v", f"is {self.mu_v}; it must be finite and not negative")
         if value > 0.0 and self.kind != "viscous":
             raise InputError("mu_v", f"is {self.mu_v}, but a {self.kind} contact has no drag")
         object.__setattr__(self, "mu_v", float(value))
+
+    def _check_mu(self) -> None:
+        if self.mu is None:
+            return
+        value = checks.as_array("mu", self.mu)
+        if value.ndim or not (np.isfinite(value) and value >= 0.0):
+            raise InputError("mu", f"is {self.mu}; it must be finite and not negative")
+        if self.kind != "coulomb":
+            raise InputError("mu", f"is {self.mu}, but a {self.kind} contact has no such limit")
+        object.__setattr__(self, "mu", float(value))
+
+
+def coulomb(mu: float | None = None) -> Law:
+    """The contact sticks within its friction cone and slides on it.
+
+    Args:
+        mu: coefficient of friction; None takes what the problem declares for this contact.
+    """
+    return Law("coulomb", mu=mu)
 
 
 def stick() -> Law:
