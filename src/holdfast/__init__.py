@@ -13,7 +13,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast import errors, lcp
+from holdfast import contact, errors, lcp
 from holdfast.contact import (
     ContactProblem,
     ContactSolution,
@@ -42,6 +42,7 @@ from holdfast.lcp import find_indices
 from holdfast.models import (
     AnitescuPotra,
     ContactModel,
+    Coulomb,
     CoulombAcceleration,
     CoulombSolution,
     DrumwrightShell,
@@ -64,6 +65,7 @@ __all__ = [
     "ContactProblem",
     "ContactSolution",
     "Contacts",
+    "Coulomb",
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",
@@ -89,6 +91,7 @@ __all__ = [
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "contact",
     "coulomb",
     "errors",
     "find_indices",

@@ -27,7 +27,7 @@ from reference import Problem, is_farkas
 from scenes import four_bar
 
 ROUNDING = 1e-14  # 45 roundings of the largest number in the step
-SOLVERS = ("ppm", "qp", "lemke")
+SOLVERS = ("newton", "ppm", "qp", "lemke")
 GRIPS = ("loaded", "all")
 
 
@@ -306,7 +306,7 @@ def test_ball_grazing_a_wall_is_untouched(solver: str, away: float) -> None:
     wall = on_plane([-RADIUS * X], (X, Y, Z))
     solution = NoSlip(solver=solver).solve(ContactProblem(**fields, **wall))
     np.testing.assert_array_equal(solution.velocity, velocity)
-    assert solution.consistent and solution.rounds == 1
+    assert solution.consistent and solution.rounds == (solver != "newton")
     assert not solution.sticking.any()
     assert not solution.normal.any() and not solution.tangent.any()
 
@@ -548,4 +548,5 @@ def test_four_bar_with_redundant_rows(model: ContactModel) -> None:
     for solution in (every, some, other):
         assert_velocity(solution.velocity, exact, np.abs(exact).max(), 1e-13)
         assert solution.bilateral_residual() <= 1e-13
-    assert not every.bilateral_impulse[np.setdiff1d(np.arange(20), kept)].any()
+    if every.law is None:  # pivoting leaves redundant rows out, the contact solve shares
+        assert not every.bilateral_impulse[np.setdiff1d(np.arange(20), kept)].any()

@@ -25,13 +25,7 @@ class Law:
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, ("coulomb", "stick", "viscous", "frictionless"))
-        if self.mu is not None:
-            mu = checks.as_array("mu", self.mu)
-            if mu.ndim or not (np.isfinite(mu) and mu >= 0.0):
-                raise InputError("mu", f"is {self.mu}; it must be finite and not negative")
-            if self.kind != "coulomb":
-                raise InputError("mu", f"is {self.mu}, but a {self.kind} contact has no limit")
-            object.__setattr__(self, "mu", float(mu))
+        self._check_mu()
         value = checks.as_array("mu_v", self.mu_v)
         if value.ndim or not (np.isfinite(value) and value >= 0.0):
             raise InputError("mu_v", f"is {self.mu_v}; it must be finite and not negative")
@@ -39,9 +33,23 @@ class Law:
             raise InputError("mu_v", f"is {self.mu_v}, but a {self.kind} contact has no drag")
         object.__setattr__(self, "mu_v", float(value))
 
+    def _check_mu(self) -> None:
+        if self.mu is None:
+            return
+        value = checks.as_array("mu", self.mu)
+        if value.ndim or not (np.isfinite(value) and value >= 0.0):
+            raise InputError("mu", f"is {self.mu}; it must be finite and not negative")
+        if self.kind != "coulomb":
+            raise InputError("mu", f"is {self.mu}, but a {self.kind} contact has no such limit")
+        object.__setattr__(self, "mu", float(value))
+
 
 def coulomb(mu: float | None = None) -> Law:
-    """The contact sticks within its friction cone and slides on it; mu None: as declared."""
+    """The contact sticks within its friction cone and slides on it.
+
+    Args:
+        mu: coefficient of friction; None takes what the problem declares for this contact.
+    """
     return Law("coulomb", mu=mu)
 
 

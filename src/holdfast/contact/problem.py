@@ -43,10 +43,12 @@ class ContactProblem:
     D_bound       d            N s, N m s   largest impulse of each row of D: h times loss
     c_N, c_U      n, u         m/s          least separation speed: N v+ >= c_N
     c_J           j            m/s          bilateral target: J v+ = c_J
+    compliance_J  j            1/kg         compliant rows: J v+ + compliance_J f_J = c_J
     Jdot_v        j            m/s^2        rate of J times v (acceleration level)
     Ndot_v        n            m/s^2        rate of N times v (acceleration level)
     Udot_v        u            m/s^2        rate of U times v (acceleration level)
-    mu            n            1            declared Coulomb coefficient, to compare with
+    mu            n or n x 2   1            Coulomb coefficient; of S and of T if they differ
+    mu_R          r            1, m         Coulomb coefficient of each row of R
     mu_v          n            N s/m        viscous coefficient
     bodies        n x 2                     body numbers of each contact, for sums per pair
     ============  ===========  ===========  ==============================================
@@ -55,7 +57,9 @@ class ContactProblem:
     ``N v > 0``, and an impulse adds its row to the momentum: ``M (v+ - v) = h f + N' f_n +
     S' f_s + T' f_t + J' f_J``, so that f_n >= 0 pushes the bodies apart.
 
-    Everything but M and v is optional. Arrays may be of any real dtype and memory order; they
+    Everything but M and v is optional. Without mu_R the rows of R carry nothing under Coulomb's
+    law; where contacts do not slip they are held with their contact. A row of J is rigid where its
+    compliance is 0 (the default). Arrays may be of any real dtype and memory order; they
     are copied, checked once, and read-only afterwards.
 
     Example:
@@ -83,10 +87,12 @@ class ContactProblem:
     c_N: Any = None
     c_U: Any = None
     c_J: Any = None
+    compliance_J: Any = None
     Jdot_v: Any = None
     Ndot_v: Any = None
     Udot_v: Any = None
     mu: Any = None
+    mu_R: Any = None
     mu_v: Any = None
     bodies: Any = None
     stack: ClassVar[Stack]  # of each problem, but no field
@@ -149,14 +155,14 @@ class ContactProblem:
         object.__setattr__(self, name, value)
 
     def _check_bounds(self, n: int) -> None:
-        for name in ("mu", "mu_v"):
-            value = getattr(self, name)
-            if value is not None:
-                if np.ndim(value) == 0:
-                    value = np.full(n, checks.as_array(name, value))
-                value = _vector(name, value, n, ("N", self.N))
+        for name, of in (("mu", "N"), ("mu_v", "N"), ("mu_R", "R"), ("compliance_J", "J")):
+            if getattr(self, name) is not None:
+                rows = (of, getattr(self, of))
+                value = _coefficients(name, getattr(self, name), rows, by_tangent=name == "mu")
                 self._set(name, value)
                 _check_nonnegative(name, value)
+        if self.compliance_J is None:
+            self._set("compliance_J", np.zeros(len(self.J)))
         _check_nonnegative("D_bound", self.D_bound)
 
     def _check_labels(self, n: int) -> None:
@@ -235,7 +241,13 @@ class ContactProblem:
     @cached_property
     def free_velocity(self) -> np.ndarray:
         """Velocity that a free step would end with, ``v + h M^-1 f``."""
-        return self.v if self.h is None else _frozen(self.factor.drift(self.v, self.f, self.h))
+        return self.v if self.h is None else _frozen(self.free_motion[:])
+
+    @cached_property
+    def free_motion(self) -> np.ndarray:
+        """The same, writable though never written, as kernels take it."""
+        v, f = self.stack.arrays.v, self.stack.arrays.f
+        return v if self.h is None else self.factor.drift(v, f, self.h)
 
     @cached_property
     def cholesky(self) -> np.ndarray:
@@ -314,7 +326,7 @@ class ContactProblem:
 
 _NUMERIC = (
     "M", "v", "f", "N", "S", "T", "J", "R", "U", "D", "D_bound", "c_N", "c_U", "c_J", "Jdot_v",
-    "Ndot_v", "Udot_v", "mu", "mu_v",
+    "Ndot_v", "Udot_v", "mu", "mu_R", "mu_v", "compliance_J",
 )  # fmt: skip
 
 
@@ -353,6 +365,18 @@ def _vector(name: str, value: Any, size: int, of: tuple[str, np.ndarray]) -> np.
     return np.array(checks.as_vector(name, value, size, of=of))
 
 
+def _coefficients(
+    name: str, value: Any, of: tuple[str, np.ndarray], *, by_tangent: bool
+) -> np.ndarray:
+    """One number for each row, from one for all of them; a column for S and one for T, perhaps."""
+    array, count = checks.as_array(name, value), len(of[1])
+    if array.ndim == 0:
+        return np.full(count, array)
+    if by_tangent and array.ndim == 2:
+        return np.array(checks.as_matrix(name, array, count, 2, of=of))
+    return _vector(name, array, count, of)
+
+
 def _matrix(name: str, value: Any, m: int, M: np.ndarray) -> np.ndarray:
     """A matrix; no rows for None."""
     if value is None:
@@ -373,6 +397,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 
 def _check_nonnegative(name: str, value: np.ndarray) -> None:
-    bad = np.flatnonzero(value < 0)
-    if bad.size:
-        raise InputError(name, f"is {value[bad[0]]} at [{bad[0]}]; it must not be negative")
+    bad = np.argwhere(value < 0)
+    if len(bad):
+        where = ", ".join(map(str, bad[0]))
+        raise InputError(name, f"is {value[tuple(bad[0])]} at [{where}]; it must not be negative")

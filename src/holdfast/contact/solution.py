@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from holdfast.contact.arrays import ContactState, LawKind
+from holdfast.contact.certificate import law_residuals
 from holdfast.contact.dry_friction import dry_forces
 from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
@@ -27,6 +29,13 @@ class PairSums(NamedTuple):
     impulses: np.ndarray  # (p, m)
 
 
+class Dissipation(NamedTuple):
+    """Energy [J] that each contact takes out of the motion in a step."""
+
+    impact: np.ndarray  # (n,) by its normal impulse
+    friction: np.ndarray  # (n,) by those along S, T and R
+
+
 class LinearMap(NamedTuple):
     """Motion after the step as a linear function at the loaded set: ``A_v v + A_f f + offset``."""
 
@@ -39,7 +48,7 @@ class LinearMap(NamedTuple):
         return self.A_v @ v + self.A_f @ f + self.offset
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ContactSolution:
     """Motion and forces of one contact problem.
 
@@ -58,13 +67,15 @@ class ContactSolution:
         motion: (m,) velocity or acceleration.
         normal: (n,) normal impulse or force, >= 0.
         tangent: (n, 2) along S and T; includes viscous drag.
-        bilateral: (j,) along J; zero at rows found redundant.
+        bilateral: (j,) along J. Redundant rows share the load; from the solvers of `holdfast.lcp`
+            they carry nothing.
         extra: (r,) along the further friction rows R.
         unilateral: (u,) along U, >= 0.
         dry: (d,) along D, at most `D_bound`.
-        sticking: (n,) whether the tangents of a contact were held.
+        sticking: (n,) whether the tangents of a contact were held; with Coulomb friction, whether
+            it sticks.
         status: how the solver ended.
-        pivots: of the solver, over all rounds.
+        pivots: of the solver, over all rounds; of the contact solve, its factorisations.
         loaded: contacts (and, from n on, rows of U) that the solver ended with as equalities.
         bilateral_rows: rows of J that were kept as independent; the others carry nothing.
         rank: of the equality rows.
@@ -72,9 +83,13 @@ class ContactSolution:
         rank_ambiguous: whether the motion may depend on the rank tolerance.
         consistent: with ``grip="loaded"``, whether tangential forces were found that act only
             where a contact is pressed.
-        rounds: how often contacts were released or taken back.
+        rounds: how often contacts were released or taken back, with the solvers of `holdfast.lcp`.
         active: (k, m) independent rows that hold with equality, for `linear_map`.
         drag: (m, m) viscous drag ``S' mu S + T' mu T``; zeros without viscosity.
+        law: (n,) the `LawKind` of each contact; None if a solver of `holdfast.lcp` held the
+            tangents of `sticking`.
+        mu: (n,) or (n, 2) Coulomb coefficients that were used; None without Coulomb friction.
+        mu_v: (n,) viscous coefficients that were used; None without viscosity.
     """
 
     problem: ContactProblem
@@ -98,14 +113,20 @@ class ContactSolution:
     consistent: bool = True
     rounds: int = 0
     status: Status = Status.SOLVED
+    law: np.ndarray | None = None
+    mu: Any = None
+    mu_v: Any = None
 
     # --- made from an answer -------------------------------------------------------------------
 
     @classmethod
-    def of(cls, answer: Any) -> ContactSolution:
-        """The solution whose fields are attributes of `answer`, looked up when first asked for."""
+    def of(cls, answer: Any, **known: Any) -> ContactSolution:
+        """The solution whose fields are attributes of `answer`, looked up when first asked for.
+
+        Fields that have a default are not looked up, but may be given.
+        """
         solution = object.__new__(cls)
-        object.__setattr__(solution, "_answer", answer)
+        solution.__dict__.update(known, _answer=answer)
         return solution
 
     if not TYPE_CHECKING:
@@ -191,6 +212,17 @@ class ContactSolution:
                 fastest = np.maximum(fastest, self._relative(name, rows @ self.motion))
         return fastest
 
+    @property
+    def state(self) -> np.ndarray:
+        """(n,) what each contact does, as `ContactState`: OPEN 0, STICK 1 or SLIDE 2.
+
+        A contact that does not stick slides where it is pressed, without friction, too. Forces of
+        rounding do not press.
+        """
+        pressed = self.normal > NO_FORCE * self.normal.max(initial=0.0)
+        loose = np.where(pressed, int(ContactState.SLIDE), int(ContactState.OPEN))
+        return np.where(self.sticking, int(ContactState.STICK), loose)
+
     # --- judgement -------------------------------------------------------------------------------
 
     @cached_property
@@ -212,15 +244,29 @@ class ContactSolution:
         return self.problem.lengths[name]
 
     def slip(self) -> float:
-        """Largest relative speed along a tangent, or a row of R, of a contact that sticks."""
+        """Largest relative speed along a tangent, or a row of R, of a contact that sticks.
+
+        Rows that carry nothing under Coulomb's law (of R, without a coefficient) are passed over.
+        """
         p = self.problem
-        held = {"S": self.sticking, "T": self.sticking, "R": self.sticking[p.R_contact]}
+        turning = self.sticking[p.R_contact]
+        if self._coulomb.any():
+            resists = np.zeros(len(p.R)) if p.mu_R is None else p.mu_R
+            turning = turning & ~(self._coulomb[p.R_contact] & (resists == 0.0))
+        held = {"S": self.sticking, "T": self.sticking, "R": turning}
         speeds = [
             self._relative(name, getattr(p, name) @ self.motion)[which]
             for name, which in held.items()
             if len(getattr(p, name))
         ]
         return _largest(*speeds)
+
+    @property
+    def _coulomb(self) -> np.ndarray:
+        """(n,) contacts with Coulomb friction, of which the natural map says all."""
+        if self.law is None:
+            return np.zeros(self.problem.n, dtype=bool)
+        return self.law == int(LawKind.COULOMB)
 
     def _relative(self, name: str, speeds: np.ndarray) -> np.ndarray:
         """Relative speeds along the rows ``problem.<name>``, without sign."""
@@ -268,10 +314,24 @@ class ContactSolution:
         return _largest(excess, np.minimum(self._relative("D", speed), lacks))
 
     def bilateral_residual(self) -> float:
-        """Largest relative miss of ``J v+ = c_J`` (or ``J a = -Jdot v``)."""
+        """Largest relative miss of ``J v+ + compliance_J f_J = c_J`` (or ``J a = -Jdot v``).
+
+        Where a row is soft, its impulse is measured: the miss over the compliance.
+        """
         p = self.problem
-        target = p.c_J if self.level == "velocity" else -p.Jdot_v
-        return _largest(self._relative("J", p.J @ self.motion - target))
+        if self.level == "acceleration":
+            return _largest(self._relative("J", p.J @ self.motion + p.Jdot_v))
+        miss = p.J @ self.motion + p.compliance_J * self.bilateral - p.c_J
+        softness = np.maximum(1.0, p.compliance_J / self.lengths("J") ** 2)
+        return _largest(self._relative("J", miss) / softness)
+
+    def law_residual(self) -> float:
+        """Largest relative residual of the law of a contact: the natural map of Coulomb's.
+
+        Zero if a solver of `holdfast.lcp` found the answer: then the residuals of its rows,
+        `slip` and `complementarity` say it all. See `holdfast.contact.certificate`.
+        """
+        return 0.0 if self.law is None else _largest(law_residuals(self))
 
     def contact_momentum(self) -> np.ndarray:
         """(m,) what the contacts add to the momentum (or the force): ``N' f_n + S' f_s + ...``."""
@@ -298,19 +358,23 @@ class ContactSolution:
     def is_exact(self, tol: float = 1e-9) -> bool:
         """Whether every residual is within tol and no contact pulls.
 
-        This judges the problem with the contacts of `sticking` held: motion, forces and dry
-        friction fit together. Whether those are the right ones to hold is another matter, and
-        `consistent` says it: with ``grip="loaded"``, that no tangential force acts where nothing
-        presses. An answer of the paper's model, kept where no such set was found, is exact but
-        not consistent.
+        It is computed from the given data, whichever way the answer was found: the law of each
+        contact, momentum, bounds, complementarity, joints and dry friction.
+
+        Where contacts do not slip, this judges the problem with the contacts of `sticking` held:
+        motion and forces fit together. Whether those are the right ones to hold is another matter,
+        and `consistent` says it: with ``grip="loaded"``, that no tangential force acts where
+        nothing presses. An answer of the paper's model, kept where no such set was found, is exact
+        but not consistent.
         """
         residuals = (
-            self.slip(),
+            0.0 if self._coulomb.all() and self.problem.n else self.slip(),
             self.penetration_speed(),
             self.complementarity(),
             self.dry_residual(),
             self.bilateral_residual(),
             self.momentum_residual(),
+            self.law_residual(),
         )
         pushes = (self.normal >= 0.0).all() and (self.unilateral >= 0.0).all()
         exact = all(residual <= tol for residual in residuals)  # not true of nan
@@ -330,6 +394,22 @@ class ContactSolution:
         with np.errstate(divide="ignore"):
             needed[pulled] = tangential[pulled] / self.normal[pulled]
         return needed
+
+    def dissipation(self) -> Dissipation:
+        """The energy that each contact takes out of the motion in the step [J] (velocity level).
+
+        An impulse r along a row does the work ``r (u + u+) / 2``, u and u+ the speeds along the
+        row before and after: with the work of f at the mean velocity, and that of all other rows,
+        these add up to the change of kinetic energy exactly. Friction gives energy back, to the
+        one body from the other, where the sliding turns round within the step.
+        """
+        p, mean = self.problem, 0.5 * (self.problem.v + self.velocity)
+        friction = np.zeros(p.n)
+        for k, rows in enumerate((p.S, p.T)):
+            if len(rows):
+                friction -= self.tangent[:, k] * (rows @ mean)
+        np.subtract.at(friction, p.R_contact, self.extra * (p.R @ mean))
+        return Dissipation(-self.normal * (p.N @ mean), friction)
 
     def kinetic_energy(self) -> float:
         """1/2 v+' M v+ (velocity level)."""
@@ -356,8 +436,11 @@ class ContactSolution:
         Where contacts are redundant their forces are not unique, and a pivoting solver loads as
         few as it can: three legs of a table of four. Here normal forces have the least sum of
         squares, and each contact that sticks takes tangential load in proportion to how hard it
-        is pressed (see `holdfast.models._spread`).
+        is pressed (see `holdfast.models._spread`). Coulomb friction ties tangential forces to
+        normal ones; then they stay as they are, shared as by equal springs.
         """
+        if self._coulomb.any():
+            return self
         from holdfast.models._spread import spread_forces
 
         forces = spread_forces(self)
@@ -367,8 +450,18 @@ class ContactSolution:
         )  # fmt: skip
 
     def linear_map(self) -> LinearMap:
-        """How the motion depends on v and f while the same rows stay loaded: exact there."""
+        """How the motion depends on v and f while the same rows stay loaded: exact there.
+
+        Raises:
+            AttributeError: a contact slides with Coulomb friction, which turns with the motion,
+                or joints are compliant.
+        """
         p = self.problem
+        if p.compliance_J.any():
+            raise AttributeError("linear_map needs rigid joints; compliance_J is not zero")
+        slides = self._coulomb & (self.state == int(ContactState.SLIDE))
+        if (self.tangent[slides] != 0.0).any():
+            raise AttributeError("linear_map needs contacts that stick; a loaded one slides")
         if self.level == "velocity":
             h = p.h or 0.0
             P = _projector(p.inertia + h * self.drag, self.active)
@@ -377,6 +470,51 @@ class ContactSolution:
             P = _projector(p.inertia, self.active)
             A_v, A_f = -P @ self.drag, P
         return LinearMap(A_v, A_f, self.motion - A_v @ p.v - A_f @ p.f)
+
+
+    # --- for people ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._summary()})"
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _summary(self) -> str:
+        counts = [int((self.state == state).sum()) for state in range(3)]
+        text = f"{self.problem.n} contacts: {counts[0]} open, {counts[1]} stick, {counts[2]} slide"
+        return f"{self.level}, {text}, {'exact' if self.is_exact() else 'not exact'}"
+
+    def table(self, most: int = 30) -> str:
+        """What each contact does, as text: its state, forces, sliding and what it dissipates.
+
+        Args:
+            most: contacts that are listed; the others are counted.
+        """
+        force, speed = ("N s", "m/s") if self.level == "velocity" else ("N", "m/s^2")
+        head = ["contact", "does", f"normal [{force}]", f"tangential [{force}]", "ratio",
+                f"slides [{speed}]", f"leaves [{speed}]"]  # fmt: skip
+        size, slides = (np.linalg.norm(x, axis=1) for x in (self.tangent, self.sliding))
+        columns = [self.normal, size, self.required_friction(), slides, self.separation]
+        if self.level == "velocity":
+            head.append("dissipates [J]")
+            columns.append(np.add(*self.dissipation()))
+        words = [_DOES[state] for state in self.state[:most]]
+        lines = [head] + [
+            [str(i), word, *(f"{column[i]:.4g}" for column in columns)]
+            for i, word in enumerate(words)
+        ]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        rows = ["  ".join(f"{x:>{w}}" for x, w in zip(line, widths, strict=True)) for line in lines]
+        if self.problem.n > most:
+            rows.append(f"and {self.problem.n - most} more")
+        return "\n".join([self._summary(), *(rows if self.problem.n else [])])
+
+
+_DOES = {
+    int(ContactState.OPEN): "open", int(ContactState.STICK): "sticks",
+    int(ContactState.SLIDE): "slides",
+}  # fmt: skip
 
 
 def _largest(*parts: np.ndarray) -> float:

@@ -17,7 +17,9 @@ class Stack(NamedTuple):
 
     arrays: Arrays  # with the bounds of impulses if all contacts stick
     everywhere: np.ndarray  # (n,) true: all contacts
-    ends: tuple[int, ...]  # where S, T, R, J, N, U and D end
+    ends: tuple[int, int, int, int, int, int, int]  # where S, T, R, J, N, U and D end
+    R_contact: np.ndarray  # (r,)
+    compliant: bool  # whether some rows of J are
 
     def split(self, each: np.ndarray) -> tuple[np.ndarray, ...]:
         """The entries of S, T, R, J, N, U and D, out of one per row."""
@@ -29,7 +31,7 @@ def stack_of(problem: Any, blocks: np.ndarray) -> Stack:
     """The stack of a checked problem with these blocks of inertia."""
     p = problem
     rows = [getattr(p, name) for name in ORDER]
-    s, t, r, j, n, u, k = ends = tuple(accumulate(map(len, rows)))
+    s, t, r, j, n, u, k = ends = _ends(rows)
     b, lo, hi = np.zeros((3, k))
     b[r:j], b[j:n], b[n:u] = -p.c_J, -p.c_N, -p.c_U
     lo[:j], lo[u:] = -np.inf, -p.D_bound
@@ -40,4 +42,8 @@ def stack_of(problem: Any, blocks: np.ndarray) -> Stack:
     arrays = Arrays(
         np.concatenate(rows), NO_BLOCKS, blocks, p.v[:], b, lo, hi, p.f[:], p.h or 0.0, order
     )
-    return Stack(arrays, everywhere, ends)
+    return Stack(arrays, everywhere, ends, p.R_contact[:], bool(p.compliance_J.any()))
+
+
+def _ends(rows: list[np.ndarray]) -> Any:
+    return tuple(accumulate(map(len, rows)))

@@ -1,4 +1,4 @@
-"""Physics: contact models over `holdfast.lcp`."""
+"""Physics: contact models over the contact solve, and over `holdfast.lcp`."""
 
 from holdfast.contact.laws import Law
 from holdfast.models.base import ContactModel
@@ -9,6 +9,7 @@ from holdfast.models.baselines import (
     DrumwrightShell,
     StewartTrinkle,
 )
+from holdfast.models.coulomb import Coulomb
 from holdfast.models.frictionless import Frictionless
 from holdfast.models.mixed import Mixed
 from holdfast.models.no_slip import NoSlip
@@ -17,6 +18,7 @@ from holdfast.models.viscous import Viscous
 __all__ = [
     "AnitescuPotra",
     "ContactModel",
+    "Coulomb",
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",

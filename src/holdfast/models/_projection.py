@@ -25,6 +25,7 @@ from holdfast.lcp.find_indices import RANK_TOL, ambiguous, gap
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import DEFAULT
 from holdfast.lcp.result import after, among, data_of, first_loaded, scalars
+from holdfast.models._choices import check_rigid
 from holdfast.models._reduction import ROUNDING, Elimination, check_targets
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
@@ -129,6 +130,7 @@ def project(
         InfeasibleError: with the weights of all rows, and words that speak of contacts.
         SolveError: it carries the contact problem.
     """
+    check_rigid(problem)
     options = DEFAULT if options is None else options
     warm = _NO_ROWS if warm_start is None else warm_rows(warm_start, problem)
     try:

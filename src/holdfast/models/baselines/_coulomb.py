@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from holdfast.models.baselines._pyramid import PyramidLCP
 INSIDE = 1e-9  # friction below this part under its limit counts as inside: such a contact sticks
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class CoulombSolution(ContactSolution):
     """Motion and forces of a contact problem with Coulomb friction.
 
@@ -34,7 +35,7 @@ class CoulombSolution(ContactSolution):
         z: its answer.
     """
 
-    mu: np.ndarray
+    mu: Any = None
     bound: np.ndarray
     viscous: np.ndarray
     was_sliding: np.ndarray
