@@ -311,7 +311,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
         s.begun = s.stage = 0
 
 
-step_at = CEntry(_step_at)
+step_at = CEntry(_step_at, "holdfast: compiling the step, once after installation; about a minute")
 
 
 def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:
