@@ -50,10 +50,8 @@ def set_margins(
 
     They are at least those of the user's model, whose contacts are listed in any case.
 
-    Args:
-        moving: geoms that can move at all.
-        radius: of a ball about each geom; 0 for one without end.
-        contype, conaffinity: geoms without either touch nothing, unless pairs are listed.
+    `moving` lists the geoms that can move at all, `radius` is that of a ball about each geom, 0 for
+    one without end. Geoms without contype and conaffinity touch nothing, unless pairs are listed.
     """
     geom_gap_out[:] = 0.0
     body_margin_out[:] = 0.0
@@ -162,7 +160,10 @@ def tendon_speed(s: Any, i: int, velocity: np.ndarray) -> float:
     d = data_at(s.data)
     begin = np.int64(integers(s.ten_J_rowadr, 1, s.ntendon)[0, i])
     count = np.int64(integers(s.ten_J_rownnz, 1, s.ntendon)[0, i])
-    column, value = integers(s.ten_J_colind + 4 * begin, 1, count)[0], floats(d.ten_J + 8 * begin, 1, count)[0]
+    column, value = (
+        integers(s.ten_J_colind + 4 * begin, 1, count)[0],
+        floats(d.ten_J + 8 * begin, 1, count)[0],
+    )
     speed = 0.0
     for p in range(count):
         speed += value[p] * velocity[column[p]]
@@ -192,7 +193,10 @@ def widen_exceeded(s: Any, velocity: np.ndarray, unlimited: int, touch: float) -
             if leaves(q, after, bounds[j, 0], bounds[j, 1], margin[j], touch):
                 margin[j] = LIMIT_REACH
                 found = True
-    limited, bounds = booleans(s.tendon_limited, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
+    limited, bounds = (
+        booleans(s.tendon_limited, 1, s.ntendon)[0],
+        floats(s.tendon_range, s.ntendon, 2),
+    )
     margin, length = floats(s.tendon_margin, 1, s.ntendon)[0], floats(d.ten_length, 1, s.ntendon)[0]
     for i in range(s.ntendon):
         if limited[i]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import CEntry, kernel
-from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.ladder import JAMMED, NEEDED, RESIDUAL
+from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
     NO_SLIP,
@@ -174,10 +174,10 @@ def integrate_freely(s: Any, api: Any) -> None:
 def is_given(s: Any) -> bool:
     """Return whether the position at the start was not left there by the last step."""
     before, left = floats(s.before, 1, s.nstate)[0], floats(s.left, 1, s.nq)[0]
+    given = False
     for k in range(s.nq):
-        if before[1 + k] != left[k]:
-            return True
-    return False
+        given = given or before[1 + k] != left[k]
+    return given
 
 
 @kernel
