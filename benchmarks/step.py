@@ -151,7 +151,7 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
                 turns.remove(recipe)
             for i in range(len(turns)):
                 turns[(i + k) % len(turns)].tick()
-            counts.append(stepper.count)
+            counts.append(stepper.contact_count)
             if time.monotonic() > end:
                 break
     except hf.HoldfastError as error:
@@ -166,8 +166,8 @@ def measure(scene: Scene, steps: int, seconds: float) -> Outcome:
         noslip=recipe.median,
         ours=ours.median,
         slowest=float(np.percentile(ours.times[WARM_UP:] or ours.times or [0.0], 99)),
-        inconsistent=stepper.inconsistent,
-        slipped=stepper.slipped,
+        inconsistent=stepper.inconsistent_steps,
+        slipped=stepper.fastest_slip,
         penetration=stepper.largest_penetration,
         problem=problem,
     )

@@ -30,23 +30,9 @@ ENTRANCES = ("__init__", "__main__")  # of the package: they may import anything
 UPWARD = {("contact.solution", "models._spread")}
 # Private modules that other folders import from, and which folders.
 STILL_PRIVATE = {
-    "lcp._solve": {"models", "mujoco"},
-    "lcp._state": {"mujoco"},
-    "models._grip": {"mujoco"},
-    "models._sharing": {"mujoco"},
-    "models._spread": {"contact", "mujoco"},
-    "mujoco._answer": {"events", "experiments"},
-    "mujoco._at_once": {"experiments"},
-    "mujoco._inertia": {"events"},
-    "mujoco._laws": {"events"},
-    "mujoco._listed": {"tools"},
+    "lcp._solve": {"models"},
+    "models._spread": {"contact"},
     "mujoco._mj": {"events", "tools", "experiments", "cli"},
-    "mujoco._motion": {"events"},
-    "mujoco._pipeline": {"events", "experiments"},
-    "mujoco._publish": {"events"},
-    "mujoco._quick": {"events"},
-    "mujoco._shadow": {"events", "tools"},
-    "mujoco._support": {"events"},
 }
 
 

@@ -34,6 +34,7 @@ from holdfast.errors import (
     NotSymmetricError,
     RayTerminationError,
     SolveError,
+    StepWarning,
     UncertifiedError,
     UnsupportedError,
 )
@@ -54,7 +55,7 @@ from holdfast.models import (
 
 if TYPE_CHECKING:
     from holdfast.events import EventDriven
-    from holdfast.mujoco import Stepper, build_problem, step
+    from holdfast.mujoco import Contacts, Stepper, build_problem, forward, step
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "ContactModel",
     "ContactProblem",
     "ContactSolution",
+    "Contacts",
     "Coulomb",
     "CoulombAcceleration",
     "CoulombSolution",
@@ -82,6 +84,7 @@ __all__ = [
     "NotSymmetricError",
     "RayTerminationError",
     "SolveError",
+    "StepWarning",
     "Stepper",
     "StewartTrinkle",
     "UncertifiedError",
@@ -92,6 +95,7 @@ __all__ = [
     "coulomb",
     "errors",
     "find_indices",
+    "forward",
     "frictionless",
     "lcp",
     "step",
@@ -100,7 +104,7 @@ __all__ = [
 ]
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = ("Stepper", "build_problem", "step")
+_OF_MUJOCO = ("Contacts", "Stepper", "build_problem", "forward", "step")
 
 
 def __getattr__(name: str) -> Any:

@@ -40,7 +40,18 @@ COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
 
 class _Whole(JITCodeLibrary):
-    """A kernel that Python or C calls, with all kernels that it calls."""
+    """A kernel that Python or C calls, with all kernels that it calls, each linked once."""
+
+    def finalize(self) -> None:
+        seen: dict[Any, None] = {}
+        left = list(self._linking_libraries)
+        while left:
+            library = left.pop(0)
+            if library not in seen:
+                seen[library] = None
+                left += library._linking_libraries if isinstance(library, _Part) else []
+        self._linking_libraries = list(seen)
+        super().finalize()
 
     def _optimize_final_module(self) -> None:
         options = create_pipeline_tuning_options(speed_level=3)
@@ -53,10 +64,9 @@ class _Whole(JITCodeLibrary):
 class _Part(JITCodeLibrary):
     """A kernel that only others call: it is optimised and becomes machine code as part of them."""
 
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        for library in self._linking_libraries:
+            self._reload_init.update(library._reload_init)
         self._finalize_dynamic_globals()
         self._finalized = True
 

@@ -207,3 +207,7 @@ class EventError(HoldfastError):
 
 class FrictionWarning(UserWarning):
     """A contact holds only because friction is unlimited: it needs more than is declared."""
+
+
+class StepWarning(UserWarning):
+    """Something that a step could not do as one would expect; said once."""

@@ -15,8 +15,6 @@ import pytest
 
 from command import holdfast
 from holdfast.cli.simulate import Simulate
-from holdfast.mujoco._direct import Direct
-from holdfast.mujoco._whole import NOT_TRIED
 from holdfast.mujoco.stepper import Stepper
 from holdfast.tools import scenes
 
@@ -89,17 +87,16 @@ def test_interrupted_run_leaves_a_valid_file(
     box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, count = tmp_path / "run.npz", 0
-    step = Stepper._step
+    step = Stepper.step
 
-    def interrupted(self: Stepper, data: object, status: int) -> None:
+    def interrupted(self: Stepper, data: object, nstep: int = 1) -> None:
         nonlocal count
         count += 1
         if count == 20:  # in the middle of the 20th step
             raise KeyboardInterrupt
-        step(self, data, status)
+        step(self, data, nstep)
 
-    monkeypatch.setattr(Direct, "whole", lambda *_: NOT_TRIED)  # only Python can be interrupted
-    monkeypatch.setattr(Stepper, "_step", interrupted)
+    monkeypatch.setattr(Stepper, "step", interrupted)
     assert Simulate(scene=box, duration=10.0, out=out, format="json").run() == 130
     check_partial(out, steps=19)
 

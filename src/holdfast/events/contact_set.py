@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import entry, kernel
-from holdfast.mujoco._shadow import LIMIT_REACH, Shadow
-from holdfast.mujoco.assemble import Rows, contact_rows, driven_speeds
+from holdfast.events.rows import Rows, contact_rows, driven_speeds
+from holdfast.mujoco.private_model import PrivateModel
+from holdfast.mujoco.reach import LIMIT_REACH
 
 MERGED = 1e-6  # part of the mean size within which points of a pair are one contact
 PARALLEL = 1e-4  # if their normals differ by no more
@@ -142,24 +143,24 @@ class Listing:
         )
 
 
-def listing(shadow: Shadow, data: Any) -> Listing:
+def listing(private: PrivateModel, data: Any) -> Listing:
     """Sort what `mj_makeConstraint` listed."""
     contact = data.contact
     ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
     found, distances = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
-    n, size, rows = contact_rows(shadow, data, ne + nf + nl, found, distances)
+    n, size, rows = contact_rows(private, data, ne + nf + nl, found, distances)
     error, target = data.efc_pos[:ne].copy(), np.zeros(ne)
-    if ne and shadow.model.nmocap:
-        target = driven_speeds(shadow.model, data.efc_id[:ne], error, shadow.h)
+    if ne and private.model.nmocap:
+        target = driven_speeds(private.model, data.efc_id[:ne], error, private.h)
     numbers, lengths = np.empty((7, n + nl), dtype=np.int64), np.empty((2, n + nl))
     place = np.empty((n + nl, 6))
     count = sort_contacts(
         found, distances, contact.pos, contact.frame, data.efc_type, data.efc_id, data.efc_pos,
-        numbers, lengths, place, n, ne + nf, nl, MERGED * shadow.size,
+        numbers, lengths, place, n, ne + nf, nl, MERGED * private.size,
     )  # fmt: skip
     return Listing(
         rows[:size], ne, data.efc_frictionloss[ne : ne + nf].copy(), error, target,
-        numbers[:, :count], lengths[:, :count], place[:count], shadow.size,
+        numbers[:, :count], lengths[:, :count], place[:count], private.size,
     )  # fmt: skip
 
 

@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.contact.laws import Law, frictionless, stick, viscous
-from holdfast.errors import InputError
+from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, SolveStatus
+from holdfast.contact.ladder import NEEDED, REPORT
+from holdfast.contact.laws import Law, stick, viscous
+from holdfast.contact.options import DEFAULT
+from holdfast.contact.solve import solve
+from holdfast.errors import InputError, SolveError
 from holdfast.events.contact_set import Listing
+from holdfast.events.rows import Rows
 from holdfast.events.sustained import Grip, drag
 from holdfast.models import ContactModel, Frictionless, Viscous
-from holdfast.mujoco._answer import Answer, from_solution
-from holdfast.mujoco._laws import Laws
-from holdfast.mujoco._motion import Motion
-from holdfast.mujoco._quick import Quick
-from holdfast.mujoco._shadow import LIMIT_REACH
-from holdfast.mujoco.assemble import Rows
-from holdfast.mujoco.stepper import OPEN
+from holdfast.mujoco.pair_laws import PairLaws, law_of_model
+from holdfast.mujoco.reach import LIMIT_REACH
 
 PRESSED = 1e-9  # impulse, as part of the largest, that counts as pressing
 
@@ -57,15 +57,15 @@ class VelocityLevel:
                                  "come and go: give one number, and laws per pair")  # fmt: skip
             default, self._per_pair = viscous(contact.mu_v), contact.per_pair
             contact = Frictionless(solver=contact.solver, options=contact.options)
-        self._motion, self._quick = Motion(contact), Quick(contact)
-        self.coulomb = self._motion.law is None
-        self._laws = Laws(model, laws, default or self._motion.law or stick())
-        if self.coulomb and not self._laws.uniform:
+        law = law_of_model(contact)
+        self._contact, self.coulomb = contact, law is None or law.kind == "coulomb"
+        self._laws = PairLaws(model, laws, default or law or stick())
+        if self.coulomb and self._laws.laws:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
 
     def grip(self, listed: Listing, some: np.ndarray) -> Grip:
         """The chosen contacts as sustained ones, each by its law; those that may stick are held."""
-        dim, laws = listed.dim[some], self._laws.of(listed.geoms[some])
+        dim, laws = listed.dim[some], [self._laws.of_pair(int(a), int(b)) for a, b in listed.geoms[some]]
         held = np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
         mu_v = np.array([law.mu_v if law.kind == "viscous" else 0.0 for law in laws])
         mu_v[dim < 3] = 0.0
@@ -106,21 +106,75 @@ class VelocityLevel:
         return found
 
     def _solved(self, rows: Rows, listed: Listing, grip: Grip) -> Impulses:
-        answer = self._answer(rows, grip.held[: len(rows.contact)])
-        normal = answer.impulse[listed.first[grip.sustained]]
-        held = np.zeros(len(normal), dtype=bool)
-        held[: len(rows.contact)] = answer.grips
-        held &= normal > PRESSED * normal.max(initial=0.0)
-        return Impulses(answer.velocity, answer.impulse, normal, held)
+        sticks = grip.held[: len(rows.contact)]
+        velocity, impulse, held = (
+            self._by_model(rows) if self.coulomb else solve_rows(rows, sticks)
+        )
+        normal = impulse[listed.first[grip.sustained]]
+        grips = np.zeros(len(normal), dtype=bool)
+        grips[: len(rows.contact)] = held
+        grips &= normal > PRESSED * normal.max(initial=0.0)
+        return Impulses(velocity, impulse, normal, grips)
 
-    def _answer(self, rows: Rows, sticks: np.ndarray) -> Answer:
-        """The usual way, or the long one where that is in doubt."""
-        if self._quick.applies:
-            answer = self._quick(rows, sticks)
-            if answer is not None:
-                return answer
-        contacts = np.ones(len(rows.contact), dtype=bool)
-        limits, landing = rows.limit_gap < LIMIT_REACH, rows.gap > OPEN * rows.size
-        laws = [stick() if on else frictionless() for on in sticks.tolist()]
-        solution = self._motion(rows.problem(contacts, limits), laws, landing, None)
-        return from_solution(rows, solution, contacts, limits, sticks & ~self.coulomb, landing)
+    def _by_model(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Velocity, impulses and contacts that stick, by the contact model itself."""
+        contacts, limits = np.ones(len(rows.contact), dtype=bool), rows.limit_gap < LIMIT_REACH
+        solution = self._contact.solve(rows.problem(contacts, limits))
+        impulse = np.zeros(len(rows.efc_J))
+        impulse[rows.equality], impulse[rows.dry] = solution.bilateral, solution.dry
+        impulse[rows.limit[limits]], impulse[rows.first] = solution.unilateral, solution.normal
+        slides = rows.dim >= 3
+        for e in range(2):
+            impulse[rows.first[slides] + 1 + e] = solution.tangent[slides, e]
+        impulse[rows.extra(rows.first, rows.dim)[0]] = solution.extra
+        return solution.velocity, impulse, solution.sticking & (solution.normal > 0.0)
+
+
+def solve_rows(
+    rows: Rows, sticks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Velocity, impulses along all rows, and contacts that are held, by the contact solve.
+
+    Args:
+        rows: of a step.
+        sticks: (n,) contacts without slip; the others have no friction.
+    """
+    m, near = len(rows.v), rows.limit_gap < LIMIT_REACH
+    kinds: list[tuple[int, int, int]] = [  # law, first row, number of rows
+        *((int(LawKind.RIGID), r, 1) for r in range(rows.equality.stop)),
+        *((int(LawKind.DRY), r, 1) for r in range(rows.dry.start, rows.dry.stop)),
+        *((int(LawKind.FRICTIONLESS), int(r), 1) for r in rows.limit[near]),
+        *((int(LawKind.NO_SLIP if on else LawKind.FRICTIONLESS), int(r), int(k) if on else 1)
+          for on, r, k in zip(sticks, rows.first, rows.dim, strict=True)),
+    ]  # fmt: skip
+    law = np.array([kind for kind, _, _ in kinds], dtype=np.int64)
+    sizes = [count for *_, count in kinds]
+    which = np.concatenate([np.arange(r, r + k) for _, r, k in kinds] or [np.zeros(0)]).astype(int)
+    n, row = len(kinds), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    target, bound = np.zeros((2, len(rows.efc_J)))
+    target[rows.equality], bound[rows.dry] = rows.target, rows.loss
+    target[rows.limit] = np.minimum(-rows.limit_gap / rows.h, 0.0)
+    target[rows.first] = np.minimum(-rows.gap / rows.h, 0.0)
+    nothing = np.zeros(len(which))
+    arrays = Arrays(
+        np.array([0, m]), np.array([0, m * m]), np.ascontiguousarray(rows.A).ravel(), rows.v_free,
+        law, row, np.arange(n + 1), np.zeros(n, dtype=np.int64), row[:-1] * m,
+        np.ascontiguousarray(rows.efc_J[which]).ravel(), target[which], nothing, bound[which],
+        nothing,
+    )  # fmt: skip
+    answer = Answer(np.zeros(m), np.zeros(len(which)), np.full(n, -1), np.zeros(REPORT))
+    work = np.zeros(4096)
+    while True:
+        status = solve(arrays, answer, work, work.view(np.int64), DEFAULT.numbers())
+        if status != SolveStatus.MORE_MEMORY:
+            break
+        work = np.zeros(int(answer.report[NEEDED]) + 1024)
+    if status not in (SolveStatus.SOLVED, SolveStatus.APPROXIMATE):
+        raise SolveError(f"no certified motion was found ({SolveStatus(status).name})",
+                         status=SolveStatus(status),
+                         problem=rows.problem(np.ones(len(rows.contact), dtype=bool), near))  # fmt: skip
+    impulse = np.zeros(len(rows.efc_J))
+    impulse[which] = answer.impulse
+    first = n - len(rows.contact)
+    held = sticks & (answer.state[first:] == ContactState.STICK)
+    return answer.velocity, impulse, held

@@ -24,6 +24,8 @@ from holdfast.events.contact_set import Listing
 from holdfast.events.impacts import VelocityLevel
 from holdfast.events.integrators import Flow, RungeKutta, SymplecticEuler
 from holdfast.events.log import EventLog
+from holdfast.events.publish import publish
+from holdfast.events.rows import gather
 from holdfast.events.nearest_motion import Solve, nearest
 from holdfast.events.state import Probe, State
 from holdfast.events.sustained import Grip
@@ -32,11 +34,10 @@ from holdfast.events.transitions import Touching, Transitions
 from holdfast.lcp.checks import check_choice
 from holdfast.models import ContactModel, NoSlip
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._pipeline import forward
-from holdfast.mujoco._publish import publish
-from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import UnsupportedError, check_data, check_finite, is_finite
-from holdfast.mujoco.assemble import gather
+from holdfast.mujoco.pipeline import forward_in_python
+from holdfast.mujoco.private_model import PrivateModel
+from holdfast.mujoco.smooth import is_finite
+from holdfast.mujoco.support import UnsupportedError, check_data, check_finite
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
@@ -111,25 +112,24 @@ class EventDriven:
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         check_choice("integrator", integrator, ("rk4", "symplectic_euler"))
         self.contact, self.integrator = contact, integrator
-        self.shadow = Shadow(model)
-        if self.shadow.adhesive:
+        self.private = PrivateModel(model)
+        if self.private.adhesive:
             raise UnsupportedError("adhesion", "pulls without touching; use hf.Stepper")
         self.events = EventLog()
         self.smallest_gap = np.inf
         self.solve: Solve = nearest
-        self._probe = Probe(self.shadow)
+        self._probe = Probe(self.private)
         self._level = VelocityLevel(model, contact, laws)
         self._transitions = Transitions(model, self._probe, self.events)
         size = float(model.stat.meansize)
         self._touch = TOUCH * min(1.0, size)
         self._size = size
-        self.shadow.pyramids = False  # rows are the axes of contact frames everywhere
         self._last: Applied
 
     @property
     def model(self) -> Any:
         """The model that is simulated."""
-        return self.shadow.user
+        return self.private.user
 
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` time steps of the model, with all events within.
@@ -180,7 +180,7 @@ class EventDriven:
         for k in range(steps):
             probe.follow(data)
             if mujoco.get_mjcb_control() is not None:
-                forward(self.shadow, data)  # the user's function may look at anything
+                forward_in_python(self.private, data)  # the user's function may look at anything
                 probe.follow(data)
             end = start + min((k + 1) * h, duration)
             state = self._step(probe.state(), end)
@@ -354,11 +354,11 @@ class EventDriven:
 
     def _publish(self, data: Any) -> None:
         """Contacts, forces, acceleration and sensors of the last piece, where MuJoCo keeps them."""
-        last, shadow = self._last, self.shadow
+        last, private = self._last, self.private
         _put(data, last.state)
-        forward(shadow, data, control=False)
-        rows = gather(shadow, data, (_NO_INERTIA, last.a))
-        publish(shadow, data, rows, rows.v + rows.h * last.a, rows.h * last.force)
+        forward_in_python(private, data, control=False)
+        rows = gather(private, data, (_NO_INERTIA, last.a))
+        publish(private, data, rows, rows.v + rows.h * last.a, rows.h * last.force)
 
 
 def _put(data: Any, state: State) -> None:

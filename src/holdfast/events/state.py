@@ -15,9 +15,9 @@ import numpy as np
 
 from holdfast._jit import entry
 from holdfast.events.contact_set import Listing, listing
-from holdfast.mujoco._inertia import effective_inertia
+from holdfast.events.inertia import effective_inertia
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco.private_model import PrivateModel
 
 _EXACT_DISTANCE = 1e-12  # relative tolerance of MuJoCo's iterative distances; its own is 1e-6
 _ITERATIONS = 200
@@ -47,22 +47,22 @@ class Smooth(NamedTuple):
 class Probe:
     """MuJoCo's pipeline on data of its own."""
 
-    def __init__(self, shadow: Shadow) -> None:
-        self.shadow = shadow
-        self.model = shadow.model
-        self.data = mujoco.MjData(shadow.user)
-        user = shadow.user
+    def __init__(self, private: PrivateModel) -> None:
+        self.private = private
+        self.model = private.model
+        self.data = mujoco.MjData(private.user)
+        user = private.user
         self._turns = _turns(user)
         self._limited = np.flatnonzero(user.actuator_actlimited)
-        self._root = np.array(user.body_rootid)[shadow.geom_body]
+        self._root = np.array(user.body_rootid)[private.geom_body]
         self.radius = np.array(user.geom_rbound)
 
     def follow(self, user_data: Any) -> None:
         """Take over the user's model and data, and set what exact contact needs."""
-        shadow, opt = self.shadow, self.model.opt
-        shadow.follow()
-        if shadow.discrete:
-            opt.integrator = shadow.integrator = _EULER
+        private, opt = self.private, self.model.opt
+        private.follow()
+        if private.discrete:
+            opt.integrator = private.integrator = _EULER
         opt.cone = _ELLIPTIC
         opt.ccd_tolerance = min(opt.ccd_tolerance, _EXACT_DISTANCE)
         opt.ccd_iterations = max(opt.ccd_iterations, _ITERATIONS)
@@ -107,7 +107,7 @@ class Probe:
     def widen(self, state: State) -> None:
         """Set margins that reach as far as bodies can move in a step from a state."""
         self.look(state)
-        self.shadow.widen_margins(self.data)
+        self.private.widen_margins(self.data)
 
     def list(self, state: State) -> Listing:
         """Constraints within the present margins at a state."""
@@ -115,7 +115,7 @@ class Probe:
         own, data = self.model, self.data
         mujoco.mj_collision(own, data)
         mujoco.mj_makeConstraint(own, data)
-        return listing(self.shadow, data)
+        return listing(self.private, data)
 
     def inertia(self) -> np.ndarray:
         """Inertia at the state that was looked at last."""
@@ -144,11 +144,11 @@ class Probe:
 
     def implicit(self, h: float) -> Smooth:
         """Inertia with the implicit damping of the model's integrator, for a step of h seconds."""
-        shadow, opt, smooth = self.shadow, self.model.opt, self.smooth()
-        whole = shadow.h
-        shadow.h = opt.timestep = h
-        A, f = effective_inertia(shadow, self.data)
-        shadow.h = opt.timestep = whole
+        private, opt, smooth = self.private, self.model.opt, self.smooth()
+        whole = private.h
+        private.h = opt.timestep = h
+        A, f = effective_inertia(private, self.data)
+        private.h = opt.timestep = whole
         return Smooth(A, f, smooth.act_dot)
 
     def clamp(self, act: np.ndarray) -> np.ndarray:
@@ -176,7 +176,7 @@ class Probe:
         own, data = self.model, self.data
         mujoco.mj_comVel(own, data)
         velocity, spin = np.empty((2, own.ngeom, 3))
-        geom_motion(data.cvel, data.geom_xpos, data.subtree_com, self.shadow.geom_body, self._root,
+        geom_motion(data.cvel, data.geom_xpos, data.subtree_com, self.private.geom_body, self._root,
                     velocity, spin)  # fmt: skip
         return velocity, spin
 

@@ -1,10 +1,9 @@
 """Exact contact for MuJoCo models, step by step."""
 
 from holdfast.errors import FrictionWarning, UnsupportedError
-from holdfast.mujoco._kept import step
-from holdfast.mujoco.assemble import build_problem
 from holdfast.mujoco.contacts import Contacts
-from holdfast.mujoco.stepper import Stepper
+from holdfast.mujoco.stagewise import build_problem
+from holdfast.mujoco.stepper import Stepper, forward, step
 
 __all__ = [
     "Contacts",
@@ -12,5 +11,6 @@ __all__ = [
     "Stepper",
     "UnsupportedError",
     "build_problem",
+    "forward",
     "step",
 ]

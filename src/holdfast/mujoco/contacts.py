@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from holdfast.contact.laws import Law
-from holdfast.mujoco._answer import Answer
-from holdfast.mujoco._forces import EXCEEDED
+from holdfast.contact.laws import Law, frictionless
+from holdfast.mujoco.friction_watch import EXCEEDED
+from holdfast.mujoco.outcome import Outcome
+from holdfast.mujoco.pair_laws import PairLaws
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +45,28 @@ class Contacts:
     law: list[Law]
 
     @classmethod
-    def of(cls, model: Any, answer: Answer, laws: list[Law]) -> Contacts:
+    def of(cls, model: Any, outcome: Outcome, laws: PairLaws) -> Contacts:
         """The contacts that mattered in a step, each with its law."""
-        rows, chosen, solution = answer.rows, answer.contacts, answer.solution
-        place, geoms, bodies = rows.place[chosen], rows.geoms[chosen], rows.bodies[chosen]
+        some, solution = outcome.contacts, outcome.solution
+        place, geoms, bodies = outcome.place[some], outcome.geom[some], outcome.bodies[some]
+        dim = outcome.row[some + 1] - outcome.row[some]
         frames = place[:, 3:].reshape(-1, 3, 3)
-        normal, tangent = solution.normal / rows.h, solution.tangent / rows.h
+        normal, tangent = solution.normal / outcome.h, solution.tangent / outcome.h
         return cls(
             bodies=[_names(model, "body", pair) for pair in bodies.tolist()],
             geoms=[_names(model, "geom", pair) for pair in geoms.tolist()],
             point=place[:, :3],
             normal=frames[:, 0],
-            gap=rows.gap[chosen],
+            gap=outcome.gap[some],
             normal_force=normal,
             tangent_force=np.linalg.norm(tangent, axis=1),
             force=np.einsum("ni,nij->nj", np.column_stack([normal, tangent]), frames),
             required=solution.required_friction(),
-            declared=rows.mu[chosen],
-            law=laws,
+            declared=outcome.mu[some],
+            law=[
+                laws.of_pair(a, b) if rows > 1 else frictionless()
+                for (a, b), rows in zip(geoms.tolist(), dim.tolist(), strict=True)
+            ],
         )
 
     @classmethod
@@ -75,14 +81,20 @@ class Contacts:
     def __len__(self) -> int:
         return len(self.bodies)
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
     @property
     def exceeded(self) -> np.ndarray:
         """(n,) contacts that stick and need more friction than the model declares."""
         sticks = np.array([law.kind == "stick" for law in self.law], dtype=bool)
         return sticks & (self.required > self.declared * (1 + EXCEEDED))
 
-    def pairs(self) -> dict[tuple[str, str], tuple[float, float]]:
+    def pairs(self, law: str | None = None) -> dict[tuple[str, str], tuple[float, float]]:
         """Per pair of bodies the friction that it needs as a whole, and the least declared.
+
+        Args:
+            law: kind of the contacts that count; all by default.
 
         Single contact forces are not unique where contacts are redundant; the net friction of
         a pair over its net normal force is what a user can compare.
@@ -92,7 +104,10 @@ class Contacts:
             turned = pair[::-1]
             if turned in result:
                 continue
-            some = [i for i, other in enumerate(self.bodies) if other in (pair, turned)]
+            some = [i for i, other in enumerate(self.bodies) if other in (pair, turned)
+                    and law in (None, self.law[i].kind)]  # fmt: skip
+            if not some:
+                continue
             sign = np.array([1.0 if self.bodies[i] == pair else -1.0 for i in some])
             normal = float(self.normal_force[some].sum())
             along = self.force[some] - self.normal_force[some, None] * self.normal[some]
@@ -144,7 +159,8 @@ def name_of(model: Any, kind: str, i: int) -> str:
     """What a body or geom is called; its number if it has no name."""
     if kind == "body" and i == 0:
         return "world"
-    return getattr(model, kind)(i).name or f"{kind} {i}"
+    named = "joint" if kind == "jnt" else kind
+    return getattr(model, kind)(i).name or f"{named} {i}"
 
 
 def _names(model: Any, kind: str, pair: list[int]) -> tuple[str, str]:

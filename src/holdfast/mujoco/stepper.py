@@ -1,71 +1,101 @@
 """Stepping a MuJoCo model with exact contact.
 
-A step is build, solve, apply:
-
-1. MuJoCo computes kinematics, contacts within reach, controls and smooth forces;
-2. the contact model finds the velocity after the step, and certifies it;
-3. forces, acceleration and sensors are written where MuJoCo keeps them, the state is advanced
-   with exactly that velocity, and what is left of penetration is taken out of the position.
+`step` and `forward` are called like `mujoco.mj_step` and `mujoco.mj_forward`. A `Stepper` is the
+same with choices, and with tables of what a step has found.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
+import warnings
+import weakref
 from collections.abc import Mapping
-from itertools import compress
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from holdfast.contact.laws import Law, frictionless, stick
+from holdfast._jit import COMPILED
+from holdfast.contact.arrays import SolveStatus
+from holdfast.contact.laws import Law, coulomb
 from holdfast.contact.solution import ContactSolution
-from holdfast.errors import HoldfastError, InputError
-from holdfast.models import ContactModel, NoSlip
-from holdfast.mujoco import _at_once as usual
-from holdfast.mujoco._answer import Answer, from_found, from_solution
-from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
-from holdfast.mujoco._direct import Direct
-from holdfast.mujoco._islands import Island, Islands, apart, together
-from holdfast.mujoco._landing import ROUNDS, Landing, may_land
-from holdfast.mujoco._laws import Laws
+from holdfast.errors import (
+    FrictionWarning,
+    HoldfastError,
+    InputError,
+    SolveError,
+    StepWarning,
+    UnsupportedError,
+)
+from holdfast.models import ContactModel
+from holdfast.mujoco import c_api, smooth, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._motion import Motion
-from holdfast.mujoco._pipeline import forward
-from holdfast.mujoco._publish import publish, show_sensors
-from holdfast.mujoco._quick import OPEN, Quick
-from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import check_finite, is_finite
-from holdfast.mujoco._usual import FOUND
-from holdfast.mujoco._watch import FrictionWatch, grip_of
-from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
-from holdfast.mujoco.assemble import TOUCHING, Rows, gather
-from holdfast.mujoco.contacts import Contacts
+from holdfast.mujoco.constraints import COLUMNS, Kind
+from holdfast.mujoco.contacts import Contacts, name_of
+from holdfast.mujoco.friction_watch import EXCEEDED
+from holdfast.mujoco.outcome import Outcome, copy_outcome
+from holdfast.mujoco.pair_laws import PairLaws, law_kind, law_of_model
+from holdfast.mujoco.pipeline import forward_in_python
+from holdfast.mujoco.private_model import PrivateModel
+from holdfast.mujoco.record import RECORD, Stage, Status
+from holdfast.mujoco.stabilization import STUCK
+from holdfast.mujoco.step import carve_in_python, step_at
+from holdfast.mujoco.support import check_data, check_finite
+from holdfast.mujoco.writeback import LIMIT_SENSORS
 
-_STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+_PACKAGE = str(Path(__file__).parents[1])
+_STATE = smooth.STATE_KIND
+_SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+_BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
+_NO_RESET = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+_DONE = int(Status.DONE)
+
+
+class History:
+    """What is remembered of one `mujoco.MjData` between its steps.
+
+    Warm starts, the position and time that the last step left, poses of mocap bodies, and how
+    corrections of the position went.
+    """
+
+    scalars = ("left_time", "memo_count", "corrections_left", "retry", "stuck", "last_left_over")
+
+    def __init__(self, model: Any) -> None:
+        self.left = np.full(model.nq, np.nan)
+        self.mocap_pose = np.full((model.nmocap, 7), np.nan)
+        self.values: dict[str, Any] = dict.fromkeys(self.scalars, 0) | {"left_time": np.nan}
+        self.grow(64)
+
+    def grow(self, size: int) -> None:
+        """Make room for so many constraints."""
+        self.memo_key, self.memo_state = np.zeros((2, size), dtype=np.int64)
+        self.memo_impulse = np.zeros((size, COLUMNS))
+        self.values["memo_count"] = 0
 
 
 class Stepper:
-    """Steps a model as `mujoco.mj_step` does, with contact that does not slip or sink in.
+    """Steps a model as `mujoco.mj_step` does, with contact that is rigid and exact.
 
     The stepper works on a copy of the model, kept up to date with it, and on the user's data.
-    If anything goes wrong in a step, the state in `data` is as it was before that step.
-    Threads that step at the same time need a stepper each.
+    If anything goes wrong in a step, the state in `data` is as it was before that step. One
+    stepper may serve several data in turn. Threads that step at the same time need a stepper each.
 
     Args:
         model: `mujoco.MjModel`.
-        contact: the law of all contacts that no other law names: `NoSlip`, `Viscous`,
-            `Frictionless`, or any other `ContactModel`.
+        contact: the law of all contacts that no other law names: `Coulomb` (the default, with the
+            friction that the model declares), `NoSlip`, `Viscous`, `Frictionless`, a law as
+            ``hf.coulomb(0.5)``, or any other `ContactModel`.
         laws: laws of pairs of geoms or bodies, ``{("finger", "cube"): hf.viscous(0.1)}``;
-            ``"*"`` is anything. The MJCF can say the same, see `holdfast.mujoco._laws`.
+            ``"*"`` is anything. The MJCF can say the same, see `holdfast.mujoco.pair_laws`.
+        equalities: "compliant": connects, welds and the like have the compliance that `solref` and
+            `solimp` give them in MuJoCo; "rigid": they have none, and drift is corrected.
         correct: whether to take penetration and drift out of the position.
-        warn: whether to warn, once per pair of bodies, when a contact needs more friction than
-            the model declares.
-
-    Attributes:
-        corrected: largest displacement of a coordinate by position correction so far.
-        inconsistent: steps so far in which it was not so that exactly the pressed contacts
-            stick: a contact jams, or its rows were too nearly dependent to hold it.
-        redone: how often so far a step was solved again, with contacts seen where it ended.
+        warn: whether to warn, once per pair of bodies, when a contact without slip needs more
+            friction than the model declares.
+        strict: whether an answer that misses the certificate, or a state that diverges, is an
+            error; else it is counted, or MuJoCo's reset applies, and a `StepWarning` says so once.
 
     Example:
         >>> import mujoco, holdfast as hf
@@ -83,109 +113,196 @@ class Stepper:
     def __init__(
         self,
         model: Any,
-        contact: ContactModel | None = None,
+        contact: ContactModel | Law | None = None,
         laws: Mapping[tuple[str, str], Law] | None = None,
         *,
+        equalities: Literal["compliant", "rigid"] = "compliant",
         correct: bool = True,
         warn: bool = True,
+        strict: bool = False,
     ) -> None:
         if not isinstance(model, mujoco.MjModel):
             raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
-        self.contact = NoSlip() if contact is None else contact
-        if not isinstance(self.contact, ContactModel):
-            raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
-        self.shadow = Shadow(model)
-        self._before = np.empty(mujoco.mj_stateSize(model, _STATE))
-        self.correct = correct
-        self._found: Answer | None = None  # in the last step, if somebody has asked
+        if equalities not in ("compliant", "rigid"):
+            raise InputError("equalities", f"is {equalities!r}; expected 'compliant' or 'rigid'")
+        default = law_of_model(contact)
+        self.contact = contact
+        self._laws = PairLaws(model, laws, default or coulomb())
+        if default is None and self._laws.laws:
+            raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
+        self._own_way = default is None  # the contact model solves problems itself
+        self.private = PrivateModel(model)
+        self.record = np.zeros(1, dtype=RECORD)
+        self._keep: dict[str, Any] = {}  # arrays whose addresses the record has
+        self._histories: dict[int, tuple[weakref.ref[Any], History]] = {}
+        self._history: History | None = None
+        self._data: Any = _nothing
+        self._outcome: Outcome | None = None
         self._stepped = False
-        self._deepest = 0.0
-        self.corrected = 0.0
-        self.inconsistent = 0
-        self._fastest = 0.0
-        self._solver = Motion(self.contact)
-        self._laws = Laws(model, laws, self._solver.law or stick())
-        if self._solver.law is None and not self._laws.uniform:
-            raise InputError("laws", f"cannot be mixed with {type(self.contact).__name__}")
-        self._landing, self.redone = Landing(self.shadow), 0
-        self._given = Given(model.nq)
-        self._direct = Direct(
-            self.contact, self.shadow, self._laws, self._landing, self._before, self._given.left
-        )
-        self.warn = warn
-        self._quick, self._islands = Quick(self.contact), Islands(model, self.contact)
-        self._solved: dict[bytes, tuple[Island, Answer]] = {}  # in this step, by its trees
-        self._watch = FrictionWatch()
-        self._warm: tuple[bytes, np.ndarray] | None = None
         self._in_use = threading.Lock()
+        self._fill_record(model)
+        self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct, quiet=not warn,
+                  strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
+        self._status = self.record["status"]
+        self._call = (
+            c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
+            else lambda: step_at.call(self.record.ctypes.data)
+        )  # fmt: skip
 
-    @property
-    def warn(self) -> bool:
-        """Whether to warn, once per pair of bodies, of friction that does not suffice."""
-        return self._direct.warn
+    # --- the record ------------------------------------------------------------------------------
 
-    @warn.setter
-    def warn(self, wanted: bool) -> None:
-        self._direct.warn = wanted
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            self.record[name] = value
+
+    def _get(self, name: str) -> Any:
+        return self.record[name][0]
+
+    def _put(self, **arrays: Any) -> None:
+        """Let the record have the addresses of arrays of ours."""
+        for name, array in arrays.items():
+            array = np.ascontiguousarray(array)
+            self._keep[name] = array
+            self.record[name] = array.ctypes.data
+
+    def _fill_record(self, model: Any) -> None:
+        """Tell compiled code all that does not change from step to step."""
+        private, own = self.private, self.private.model
+        self._set(
+            **{name: getattr(own, name) for name in (
+                "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "nmocap", "nsensor", "neq",
+            )},
+            nM=len(own.M_colind), entries_of_D=len(own.D_colind),
+            poly=own.dof_dampingpoly.shape[1], nsegment=len(private.segments),
+            nmoving=len(private.moving), nstate=mujoco.mj_stateSize(own, _STATE),
+            adhesive=private.adhesive, spins=private.spins, pyramids=not private.adhesive,
+            chooses_sparse=_chooses_sparse(own), size=private.size, left_time=np.nan,
+            api=c_api.functions().ctypes.data, model=own._address,
+            opt=structs.option_address(own),
+        )  # fmt: skip
+        for name in ("geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin",
+                     "tendon_margin"):  # fmt: skip
+            self._set(**{f"user_{name}": getattr(model, name).ctypes.data})  # keeps no model
+        for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
+                     "geom_conaffinity", "eq_solref", "ten_J_rownnz", "ten_J_rowadr",
+                     "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type", "sensor_objid", "sensor_cutoff",
+                     "sensor_adr"):  # fmt: skip
+            self._set(**{name: getattr(model, name).ctypes.data})
+        for name in ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap",
+                     "jnt_margin", "tendon_margin", "pair_geom1", "pair_geom2"):  # fmt: skip
+            self._set(**{name: getattr(own, name).ctypes.data})
+        root = np.array(model.body_rootid)[private.geom_body]
+        mocap = np.array(model.body_mocapid)
+        of_geom = np.where(root > 0, mocap[root], -1) if model.ngeom else root
+        single = np.isin(model.jnt_type, _SINGLE)
+        sensors = np.flatnonzero(np.isin(model.sensor_type, LIMIT_SENSORS))
+        kind, value = law_kind(self._laws.default)
+        kinds, values = self._laws.numbers()
+        self._set(default_law=kind, default_value=value, nrule=len(kinds),
+                  nlimit_sensor=len(sensors))  # fmt: skip
+        self._put(
+            segments=private.segments, geom_body=private.geom_body.astype(np.int32),
+            geom_root=root.astype(np.int32), moving=private.moving.astype(np.int64),
+            radius=private.radius, geom_mocap=of_geom.astype(np.int64),
+            mocap_body=_bodies_of_mocaps(mocap), mocap_size=_sizes_of_mocaps(model, of_geom),
+            joints=np.stack([single, model.jnt_qposadr, model.jnt_dofadr], axis=1).astype(np.int64),
+            eq_driven=_driven(model), rule_first=self._laws.first, rule_second=self._laws.second,
+            rule_law=kinds, rule_value=values, limit_sensors=sensors.astype(np.int64),
+            before=np.zeros(self._get("nstate")), velocity=np.zeros(own.nv),
+            qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
+            warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
+            potential=np.zeros(2 * own.nv + 6 * own.nbody), displacement=np.zeros(own.nv),
+        )  # fmt: skip
+        tree = np.searchsorted(model.dof_treeid, np.arange(model.ntree + 1))
+        self._set_blocks(tree.astype(np.int64))
+        self._grow(0, 16)
+        self._trial = mujoco.MjData(own)
+        self._set(trial=self._trial._address)
+
+    def _set_blocks(self, tree: np.ndarray) -> None:
+        """Lay out the inertia: one dense block for the coordinates between entries of `tree`."""
+        model = self.private.model
+        size = np.diff(tree)
+        block = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+        of_dof = np.searchsorted(tree, np.arange(model.nv), side="right") - 1
+        body_tree = np.array(model.body_treeid, dtype=np.int64)
+        if len(tree) != model.ntree + 1:
+            body_tree = np.where(body_tree >= 0, 0, -1)
+        in_M, in_D = smooth.places_of_entries(model, tree, block)
+        scratch = np.zeros(int((size**2).max(initial=0)) + model.nv + len(tree) + 256)
+        self._put(tree=tree, block=block, tree_of=of_dof.astype(np.int64), tree_of_body=body_tree,
+                  M_at=in_M, D_at=in_D, inertia=np.zeros(block[-1]), scratch=scratch)  # fmt: skip
+        self._set(ntree=len(size), nblock=block[-1], nD=len(in_D), nscratch=len(scratch))
+
+    def _grow(self, work: int, contacts: int) -> None:
+        """Make room for constraints; whatever is read is complete before its size is known."""
+        size, capacity = int(self._get("work_size")), int(self._get("capacity"))
+        if work >= size:
+            made = np.zeros(int(1.5 * work) + 1024)
+            self._set(work_size=0)
+            self._put(work=made)
+            self._set(work_size=len(made))
+        if contacts >= capacity:
+            gaps = np.zeros(2 * contacts + 64)
+            gaps[:capacity] = self._keep["gaps"][:capacity] if capacity else 0.0
+            self._set(capacity=0)
+            self._put(gaps=gaps)
+            self._set(capacity=len(gaps))
+        if self._history is not None:
+            self._history_room()
+
+    def _history_room(self) -> None:
+        """Let the history of the present data be as long as the list of constraints may be."""
+        history, wanted = self._history, int(self._get("constraints")) + self._get("capacity")
+        if history is not None and wanted > len(history.memo_key):
+            self._set(memo_count=0, memo_size=0)
+            history.grow(int(wanted))
+            self._put_history(history)
+
+    def _put_history(self, history: History) -> None:
+        self._put(memo_key=history.memo_key, memo_state=history.memo_state,
+                  memo_impulse=history.memo_impulse, left=history.left,
+                  mocap_pose=history.mocap_pose)  # fmt: skip
+        self._set(memo_size=len(history.memo_key))
+
+    def _attach(self, data: Any) -> None:
+        """Step these data from now on, with their own history."""
+        check_data(self.private.model, data)
+        if self._history is not None:
+            self._history.values = {name: self._get(name) for name in History.scalars}
+        self._data, self._history = _nothing, None
+        self._histories = {k: v for k, v in self._histories.items() if v[0]() is not None}
+        found = self._histories.get(id(data))
+        if found is None or found[0]() is not data:
+            found = weakref.ref(data), History(self.private.model)
+            self._histories[id(data)] = found
+        self._set(memo_size=0, data=data._address)
+        self._put_history(found[1])
+        self._set(**found[1].values)
+        self._history = found[1]
+        self._data = found[0]
+
+    def reset(self) -> None:
+        """Forget all histories and statistics, as if the stepper was new."""
+        self._data, self._history, self._outcome = _nothing, None, None
+        self._histories.clear()
+        self._stepped = False
+        self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, uncertified=0, inconsistent=0,
+                  told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)  # fmt: skip
+
+    # --- a step ----------------------------------------------------------------------------------
 
     @property
     def model(self) -> Any:
         """The model that is stepped."""
-        return self.shadow.user
-
-    @property
-    def _answer(self) -> Answer | None:
-        """What the last step found."""
-        return self._ask() if self._stepped else None
-
-    def _ask(self) -> Answer:
-        """The same, copied from the arrays of the usual path when somebody asks."""
-        if self._found is None:
-            self._found = self._in_parts()
-        return self._found
-
-    def _in_parts(self) -> Answer:
-        """What the usual path found, as the answers of all islands."""
-        rows, (found, numbers) = self._direct.rows(), self._direct.found()
-        islands = self._islands.of(rows) if len(numbers) > 1 else []
-        if not islands:
-            return from_found(lambda: rows, found)
-        answers = apart(islands, found, numbers)
-        for island, answer in zip(islands, answers, strict=True):
-            self._solved[island.trees] = island, answer
-        return together(rows, islands, answers)
-
-    @property
-    def solution(self) -> ContactSolution | None:
-        """Of the last step; None before the first, and after one that failed."""
-        return None if self._answer is None else self._answer.solution
-
-    @property
-    def largest_penetration(self) -> float:
-        """Deepest penetration at the start of any step so far [m]."""
-        return max(self._deepest, float(self._direct.report[usual.SUNK]))
-
-    @property
-    def slipped(self) -> float:
-        """Fastest sliding so far of a pressed contact whose law is to stick [m/s]."""
-        return max(self._fastest, float(self._direct.report[usual.SLIPPED]))
-
-    @property
-    def count(self) -> int:
-        """Number of contacts that mattered in the last step."""
-        if not self._stepped:
-            return 0
-        if self._found is None:
-            return int(self._direct.report[usual.COUNT])
-        return int(np.count_nonzero(self._found.contacts))
+        return self.private.user
 
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` steps.
 
         Raises:
-            SolveError: no certified motion exists or was found; the state is as before the
-                failing step.
-            UnsupportedError: a state that cannot be stepped, as one with NaN.
+            SolveError: no certified motion was found; the state is as before the failing step.
+            InputError: a time step or a state that cannot be stepped, as one with NaN.
             HoldfastError: the stepper is in the middle of a step, in another thread or because a
                 callback calls it.
         """
@@ -193,199 +310,507 @@ class Stepper:
             raise HoldfastError("the stepper is in the middle of a step; make another one for each "
                                 "thread, and for callbacks")  # fmt: skip
         try:
-            direct = self._direct
-            if data is None or direct.data() is not data:  # None is also what is left of old data
-                direct.attach(data)
+            if data is None or self._data() is not data:  # None is also what is left of old data
+                self._attach(data)
+            if self._own_way:
+                for _ in range(nstep):
+                    self._step_in_stages(data)
+                return
+            call, status = self._call, self._status
             while nstep > 0:
                 nstep -= 1
-                self._found, self._stepped = None, False
-                status = direct.whole(data)
-                if status == DONE:
-                    self._stepped = True
-                else:
-                    self._go_on(data, status)
+                self._outcome, self._stepped = None, False
+                call()
+                if status[0] != _DONE:
+                    self._go_on(data)
+                self._stepped = True
         finally:
             self._in_use.release()
 
-    def _go_on(self, data: Any, status: int) -> None:
-        """Take a step that was not done in one call; if that fails, restore the state."""
-        model, before = self.shadow.model, self._before
-        if status == NOT_TRIED:
-            mujoco.mj_getState(model, data, before, _STATE)
-            if not is_finite(before):
-                check_finite(data)
+    def forward(self, data: Any) -> None:
+        """Compute contact forces, accelerations and sensors at the present state; no time passes.
+
+        As `mujoco.mj_forward`, which sees no force in contacts at distance zero.
+        """
+        self._set(integrate=0)
         try:
-            self._step(data, status)
+            self.step(data)
+        finally:
+            self._set(integrate=1)
+
+    def _run(self, stage: Stage) -> int:
+        self._set(stage=stage)
+        self._call()
+        return int(self._status[0])
+
+    def _go_on(self, data: Any) -> None:
+        """Finish a step that one call did not; if that fails, restore the state."""
+        status = int(self._status[0])
+        if status == Status.CALLBACKS:
+            mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
+        try:
+            status = self._finish(data, status)
+            if status == Status.REPORT:
+                self._report(data)
         except BaseException:  # Ctrl-C, too
-            self._found, self._stepped = None, False
-            mujoco.mj_setState(model, data, before, _STATE)
+            self._stepped = False
+            self._restore(data)
+            raise
+        finally:
+            self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
+
+    def _restore(self, data: Any) -> None:
+        mujoco.mj_setState(self.private.model, data, self._keep["before"], _STATE)
+
+    def _finish(self, data: Any, status: int) -> int:
+        resets = 0
+        while status not in (Status.DONE, Status.REPORT, Status.STOPPED):
+            if status == Status.MORE_MEMORY:
+                self._grow(int(self._get("work_needed")), int(self._get("capacity_needed")))
+                status = self._run(Stage.CONSTRAINTS)
+            elif status == Status.MORE_BLOCKS:
+                self._set_blocks(np.array([0, self.private.model.nv]))
+                status = self._run(Stage.CONSTRAINTS)
+            elif status == Status.CALLBACKS:
+                self._smooth_in_python(data)
+                status = self._run(Stage.CONSTRAINTS)
+            elif status == Status.WRITTEN:
+                if self.private.sensors:
+                    mujoco.mj_sensorAcc(self.private.model, data)
+                status = self._run(Stage.INTEGRATE)
+            elif status == Status.FREE:
+                self._step_freely_in_python(data)
+                status = self._run(Stage.LEAVE)
+            elif status == Status.DIVERGED and resets == 0:
+                resets += 1
+                self._reset_diverged(data)
+                self._set(begun=0)
+                status = self._run(Stage.SMOOTH)
+            else:
+                self._raise(data, status)
+        return status
+
+    def _smooth_in_python(self, data: Any) -> None:
+        """Stage 1 from Python, where callbacks are called."""
+        self._set(callbacks=1, begun=0)
+        self._check_timestep()
+        check_finite(data)
+        private = self.private
+        private.follow()
+        self._set(h=private.h, cone=private.cone, disabled=private.user_flags, pyramidal=0,
+                  integrator=private.user.opt.integrator,
+                  sparse=mujoco.mj_isSparse(private.model))  # fmt: skip
+        self._set(inertia_kind=smooth.inertia_kind(private))
+        if private.model.nmocap:
+            self._keep["mocap_velocity"][:] = 0.0
+        forward_in_python(private, data)
+
+    def _step_freely_in_python(self, data: Any) -> None:
+        """Sensors and integration of a step in which nothing touches, with callbacks."""
+        own, integrator = self.private.model, int(self._get("integrator"))
+        if self.private.sensors:
+            mujoco.mj_sensorAcc(own, data)
+        if not self._get("integrate"):
+            return
+        if integrator != smooth.DISCRETE:
+            own.opt.disableflags = int(self._get("disabled"))
+        if integrator == smooth.RK4:
+            smooth.copy_segments(self.private.segments)
+            mujoco.mj_RungeKutta(own, data, 4)
+        elif integrator in (smooth.IMPLICIT, smooth.IMPLICITFAST):
+            mujoco.mj_implicit(own, data)
+        else:
+            mujoco.mj_Euler(own, data)
+
+    def _check_timestep(self) -> None:
+        h = self.model.opt.timestep
+        if not 0.0 < h < np.inf:
+            raise InputError("model.opt.timestep", f"is {h}; it must be positive and finite")
+
+    def _reset_diverged(self, data: Any) -> None:
+        """What MuJoCo does with a state that is out of bounds: warn, and reset it."""
+        text, kind, which = self._diverged(data)
+        if self._get("strict") or self.model.opt.disableflags & _NO_RESET:
+            raise HoldfastError(f"the simulation has diverged: {text}")
+        warn(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
+             StepWarning)  # fmt: skip
+        mujoco.mj_resetData(self.private.model, data)
+        data.warning[kind].lastinfo, data.warning[kind].number = which, data.warning[kind].number + 1
+        assert self._history is not None
+        self._set(left_time=np.nan, memo_count=0)
+
+    def _diverged(self, data: Any) -> tuple[str, int, int]:
+        """Which coordinate is out of bounds: in words, MuJoCo's warning, its number."""
+        kinds = mujoco.mjtWarning
+        velocity = self._keep["velocity"]
+        for name, values, kind in (
+            ("qpos", data.qpos, kinds.mjWARN_BADQPOS), ("qvel", data.qvel, kinds.mjWARN_BADQVEL),
+            ("the velocity after the step", velocity, kinds.mjWARN_BADQACC),
+        ):  # fmt: skip
+            bad = np.flatnonzero(~(np.abs(values) <= smooth.LARGEST))
+            if bad.size:
+                i = int(bad[0])
+                dof = _dof_name(self.model, i if name != "qpos" else min(i, self.model.nv - 1))
+                return f"{name}[{i}] is {values[i]:.3g} (joint {dof})", int(kind), i
+        return "a number is out of bounds", int(kinds.mjWARN_BADQACC), 0
+
+    def _raise(self, data: Any, status: int) -> None:
+        """Raise the error that a status stands for."""
+        if status == Status.BAD_TIMESTEP:
+            self._check_timestep()
+        if status == Status.NOT_FINITE:
+            check_finite(data)
+        if status == Status.FULL:
+            raise UnsupportedError("size/memory", f"is too small for the contacts of this step, and "
+                                   f"MuJoCo has left some out: {data.narena} bytes; increase "
+                                   '<size memory="..."/> in the model')  # fmt: skip
+        if status == Status.DIVERGED:
+            raise HoldfastError(f"the simulation has diverged: {self._diverged(data)[0]}")
+        if status == Status.UNSOLVED:
+            self._raise_unsolved()
+        if status == Status.MUJOCO_ERROR:
+            self._restore(data)
+            self.private.follow()
+            forward_in_python(self.private, data)  # raises what MuJoCo has to say
+            raise HoldfastError("MuJoCo has reported an error in the middle of the step")
+        raise HoldfastError(f"the step ended with {Status(status).name}")
+
+    def _raise_unsolved(self) -> None:
+        outcome, residual = self._copy_outcome(), float(self._get("residual"))
+        status = SolveStatus(int(self._get("solve_status")))
+        raise SolveError(
+            f"no certified motion was found ({status.name}, residual {residual:.1e}); "
+            f"{_who(self.model, outcome)}",
+            status=status, problem=outcome.problem(),
+        )  # fmt: skip
+
+    def _report(self, data: Any) -> None:
+        """Say what a step that was taken has to say."""
+        if self._get("integrator") == smooth.RK4 and not self._get("told_rk4"):
+            self._set(told_rk4=1)
+            warn("the integrator RK4 has no stages where bodies touch: steps with contact "
+                          "are taken at velocity level, as with Euler", StepWarning)  # fmt: skip
+        if self._get("stuck") >= STUCK and not self._get("told_overlap"):
+            self._set(told_overlap=1)
+            warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
+                 StepWarning)  # fmt: skip
+        if self._get("solve_status") == SolveStatus.APPROXIMATE and not self._get("told_uncertified"):
+            self._set(told_uncertified=1)
+            warn(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
+                          "only; stepper.uncertified_steps counts such steps", StepWarning)  # fmt: skip
+        if self._get("lacks"):
+            self._stepped = True
+            self._warn_of_friction()
+
+    def _deepest_pair(self) -> str:
+        outcome = self._copy_outcome()
+        contacts = np.flatnonzero(outcome.kind == Kind.CONTACT)
+        if not contacts.size:
+            return "joints"
+        k = contacts[np.argmin(outcome.gap[contacts])]
+        names = [name_of(self.model, "geom", int(g)) for g in outcome.geom[k]]
+        return f"{names[0]} and {names[1]}"
+
+    def _warn_of_friction(self) -> None:
+        """Warn about pairs that need more friction than the model declares, once each."""
+        warned, table = self._keep["warned"], self.contacts
+        new, texts = [], []
+        outcome = self._copy_outcome()
+        bodies = {tuple(table.bodies[i]): np.sort(outcome.bodies[k])
+                  for i, k in enumerate(outcome.contacts)}  # fmt: skip
+        for pair, (need, declared) in table.pairs("stick").items():
+            numbers = bodies[pair]
+            if need > declared * (1 + EXCEEDED) and not (warned == numbers).all(axis=1).any():
+                new.append(numbers)
+                names = [name_of(self.model, "body", int(body)) for body in numbers]
+                texts.append(f"{names[0]} and {names[1]} hold on unlimited friction: they need a "
+                             f"coefficient of {need:.3g}, the model declares "
+                             f"{declared:.3g}")  # fmt: skip
+        if new:
+            self._set(nwarned=0)
+            self._put(warned=np.vstack([warned, new]).astype(np.int64))
+            self._set(nwarned=len(self._keep["warned"]))
+        for text in texts:
+            warn(text, FrictionWarning)
+
+    # --- stage by stage --------------------------------------------------------------------------
+
+    def smooth(self, data: Any) -> None:
+        """Stage 1 of a step alone: kinematics, contacts within reach, smooth forces."""
+        if data is None or self._data() is not data:
+            self._attach(data)
+        self._outcome, self._stepped = None, False
+        mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
+        self._set(begun=0, stop=Stage.SMOOTH)
+        try:
+            status = self._run(Stage.SMOOTH)
+            if status == Status.CALLBACKS:
+                self._smooth_in_python(data)
+                self._set(begun=1)
+            elif status != Status.STOPPED:
+                self._finish(data, status)
+        finally:
+            self._set(stop=Stage.NONE)
+
+    def solve(self, data: Any) -> None:
+        """Stages 2 to 4, after `smooth`: constraints, solve and look-ahead."""
+        by_model = self._own_way and not self._get("only_read")
+        self._set(stop=Stage.CONSTRAINTS, has_inertia=0, has_gaps=0, contact_free=0)
+        if by_model:
+            self._set(only_read=1)
+        try:
+            self._finish(data, self._run(Stage.CONSTRAINTS))
+        finally:
+            self._set(stop=Stage.NONE)
+            if by_model:
+                self._set(only_read=0)
+        if by_model:
+            self._solve_by_model()
+
+    def finish(self, data: Any) -> None:
+        """Stages 5 and 6, after `solve`: forces, sensors, integration, position correction."""
+        self._set(stage=Stage.WRITE)
+        self._call()
+        self._go_on(data)
+        self._stepped = True
+
+    def constraints(self, data: Any) -> Outcome:
+        """The constraints of the next step and its free motion, as arrays; nothing is solved.
+
+        The state in `data` stays as it is.
+        """
+        self._set(only_read=1)
+        try:
+            self.smooth(data)
+            self.solve(data)
+        finally:
+            self._set(only_read=0, stage=Stage.SMOOTH, begun=0, callbacks=0)
+        return self._free_motion()
+
+    def _free_motion(self) -> Outcome:
+        """Constraints that were read, with the free motion and no forces."""
+        _, answer, *_ = carve_in_python(self.record)
+        answer.impulse[:], answer.state[:], answer.velocity[:] = 0.0, 0, self._keep["free"]
+        return self._copy_outcome()
+
+    def _step_in_stages(self, data: Any) -> None:
+        """Take a step stage by stage; if that fails, restore the state."""
+        self._check_timestep()
+        try:
+            self.smooth(data)
+            self.solve(data)
+            self.finish(data)
+        except BaseException:
+            self._outcome, self._stepped = None, False
+            self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
+            self._restore(data)
             raise
 
-    def _step(self, data: Any, status: int) -> None:
-        """Go on where that has ended."""
-        shadow = self.shadow
-        if status == NOT_TRIED:
-            shadow.follow()
-            forward(shadow, data)
-            status = self._at_once(data)
-        if status == usual.LANDS and not self._landing.look(data, self._direct.velocity):
-            status = self._direct.publish()
-        if status in (FOUND, LOOK):
-            self._stepped = True
-            self._finish(data, done=status == LOOK)
-            return
-        self._solved.clear()
-        found = status == usual.LANDS
-        answer = self._in_parts() if found else self._solve(gather(shadow, data))
-        rows = answer.rows
-        if may_land(answer.velocity, rows.v, rows.h, rows.size):
-            answer = self._land(data, answer)
-        self._found, self._stepped = answer, True
-        publish(shadow, data, answer.rows, answer.velocity, answer.impulse)
-        self._remember(answer.slip, answer.consistent, answer.excess)
-        self._advance(data, answer)
+    def _solve_by_model(self) -> None:
+        """Let another contact model find the motion."""
+        from holdfast.mujoco.stagewise import solve_by_model
 
-    def _at_once(self, data: Any) -> int:
-        """Find the motion and publish it in one call, if the step is a usual one."""
-        return self._direct.step(data)
+        outcome = self._free_motion()
+        solve_by_model(outcome, self.contact, self.private.size)
+        _, answer, *_ = carve_in_python(self.record)
+        answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
+        answer.state[:] = outcome.state
 
-    def _finish(self, data: Any, *, done: bool) -> None:
-        """Advance after a usual step, unless that is done, and see to what it leaves."""
-        shadow, report = self.shadow, self._direct.report.tolist()
-        if not done:
-            if report[usual.PUBLISHED] == 0.0:
-                self._direct.publish_again(data)
-            else:
-                show_sensors(shadow, data)
-            self._direct.finish(data)
-        consistent = report[usual.TIED] > 0.0
-        self._remember(report[usual.WORST_SLIP], consistent, report[usual.LACKS] > 0.0)
-        left = report[usual.LEFT] > TOUCHING * shadow.size
-        self._correct(data, report[usual.DEEPEST], violated(self._ask())[1] if left else [])
+    # --- what a step has found -------------------------------------------------------------------
 
-    def _land(self, data: Any, answer: Answer) -> Answer:
-        """Solve again where the motion would sink in, with what is seen there."""
-        landing = self._landing
-        for _ in range(ROUNDS):
-            if not landing.look(data, answer.velocity):
-                break
-            rows = landing.relist(data, answer.rows, answer.velocity)
-            if rows is None:  # what is left is for the position
-                return answer
-            self.redone += 1
-            answer = self._solve(rows)
-        answer.rows.sunk[:] = 0.0
-        return answer
+    def _copy_outcome(self) -> Outcome:
+        """What the last compiled step found, copied when somebody asks."""
+        if self._outcome is None:
+            own = self.private.model
+            arrays, answer, cs, _ = carve_in_python(self.record)
+            v = self._keep["before"][1 + own.nq : 1 + own.nq + own.nv]
+            self._outcome = copy_outcome(arrays, answer, cs, v, float(self._get("h")),
+                                         self.private.geom_body)  # fmt: skip
+            data = self._data()
+            if not self._get("has_inertia") and isinstance(data, mujoco.MjData):
+                mujoco.mj_fullM(own, data, self._outcome.A)  # nothing touched: nobody needed it
+                self._outcome.free[:] = self._outcome.velocity
+        return self._outcome
 
-    def _solve(self, rows: Rows) -> Answer:
-        """Find the motion of all islands."""
-        islands = self._islands.of(rows) if self._solver.law is not None else []
-        if not islands:
-            return self._solve_one(rows, self._quick)
-        answers = []
-        for island in islands:
-            before, answer = self._solved.get(island.trees, (None, None))
-            if before is None or answer is None or not island.is_like(before):
-                answer = self._solve_one(island.rows, self._islands.quick(island))
-            self._solved[island.trees] = island, answer
-            answers.append(answer)
-        return together(rows, islands, answers)
-
-    def _solve_one(self, rows: Rows, quick: Quick) -> Answer:
-        """Find the motion: the usual way, or the long one where that is in doubt."""
-        if quick.applies:
-            sticks = self._laws.sticking(rows.geoms, rows.dim)
-            if sticks is not None:
-                answer = quick(rows, sticks)
-                if answer is not None:
-                    return answer
-        return self._solve_long(rows)
-
-    def _solve_long(self, rows: Rows) -> Answer:
-        """Solve for the contacts that matter: those that the motion would close.
-
-        Contacts that the free motion closes come first; what the answer would still close is
-        added, until nothing is.
-        """
-        contacts, limits = rows.within_reach(rows.v_free)
-        landing = rows.gap > OPEN * rows.size
-        every = self._laws_of(rows)
-        while True:
-            laws = list(compress(every, contacts.tolist()))
-            problem = rows.problem(contacts, limits)
-            warm = self._warm_start(rows, contacts, limits)
-            solution = self._solver(problem, laws, landing[contacts], warm)
-            gap = rows.gap + rows.h * (rows.N @ solution.velocity) < -rows.touch
-            limit = rows.limit_gap + rows.h * (rows.U @ solution.velocity) < -rows.touch
-            if not (gap & ~contacts).any() and not (limit & ~limits).any():
-                break
-            contacts, limits = contacts | gap, limits | limit
-        if not np.isfinite(solution.velocity).all():
-            raise HoldfastError("the velocity after the step is not finite")
-        self._warm = (_key(rows, contacts, limits), solution.loaded)
-        sticks = np.array(
-            [self._solver.law is not None and law.kind == "stick" for law in laws], dtype=bool
-        )
-        return from_solution(rows, solution, contacts, limits, sticks, landing[contacts])
-
-    def _laws_of(self, rows: Rows) -> list[Law]:
-        """Law of each listed contact; those with a normal alone are frictionless."""
-        free, laws = frictionless(), self._laws.of(rows.geoms)
-        return [law if dim > 1 else free for law, dim in zip(laws, rows.dim.tolist(), strict=True)]
-
-    def _warm_start(
-        self, rows: Rows, contacts: np.ndarray, limits: np.ndarray
-    ) -> np.ndarray | None:
-        """Loaded rows of the last step, if the same contacts are there."""
-        if self._warm is None or self._warm[0] != _key(rows, contacts, limits):
-            return None
-        return self._warm[1]
-
-    def _remember(self, slip: float, consistent: bool, excess: bool) -> None:
-        """Keep count; warn where friction is asked too much."""
-        if not consistent:
-            self.inconsistent += 1
-        self._fastest = max(self._fastest, slip)
-        if self.warn and excess:
-            held = self._direct.grip() if self._found is None else grip_of(self._found)
-            try:
-                self._watch(self.model, held)
-            finally:  # warnings may be errors
-                self._direct.mute(self._watch.warned)
-
-    def _advance(self, data: Any, answer: Answer) -> None:
-        """Integrate with exactly the velocity that was solved for; then correct the position."""
-        own, acceleration = self.shadow.model, data.qacc.copy()
-        data.qvel[:] = answer.velocity
-        data.qacc[:] = 0.0
-        mujoco.mj_Euler(own, data)
-        data.qacc[:] = acceleration
-        data.qacc_warmstart[:] = acceleration
-        self._correct(data, *violated(answer))
-
-    def _correct(self, data: Any, deepest: float, wrong: Wrong) -> None:
-        """Take out of the position what is left of penetration and drift."""
-        self._deepest = max(self._deepest, deepest)
-        if self.correct and wrong:
-            own = self.shadow.model
-            given = self._given.is_new(self._before[1 : 1 + own.nq])
-            dq, pull = np.zeros(own.nv), None if given else potential_force(own, data)
-            for dofs, sunk, part in wrong:
-                dq[dofs] = correction(part, sunk, None if pull is None else pull[dofs])
-            qpos = np.array(data.qpos)
-            mujoco.mj_integratePos(self.shadow.model, qpos, dq, 1.0)
-            data.qpos[:] = qpos
-            self.corrected = max(self.corrected, float(np.abs(dq).max(initial=0.0)))
-        self._given.left[:] = data.qpos
+    @property
+    def solution(self) -> ContactSolution | None:
+        """Motion and forces of the last step; None before the first, and after one that failed."""
+        return self._copy_outcome().solution if self._stepped else None
 
     @property
     def contacts(self) -> Contacts:
         """The contacts of the last step, as a table."""
-        if self._answer is None:
+        if not self._stepped:
             return Contacts.none()
-        laws = compress(self._laws_of(self._answer.rows), self._answer.contacts.tolist())
-        return Contacts.of(self.model, self._answer, list(laws))
+        return Contacts.of(self.model, self._copy_outcome(), self._laws)
+
+    @property
+    def contact_count(self) -> int:
+        """Number of contacts that mattered in the last step: those that its motion has closed."""
+        return len(self._copy_outcome().contacts) if self._stepped else 0
+
+    @property
+    def largest_penetration(self) -> float:
+        """Deepest penetration at the start of any step so far [m]."""
+        return float(self._get("deepest"))
+
+    @property
+    def fastest_slip(self) -> float:
+        """Fastest sliding so far of a pressed contact whose law is not to slip [m/s]."""
+        return float(self._get("fastest"))
+
+    @property
+    def largest_correction(self) -> float:
+        """Largest displacement of a coordinate by position correction so far [m, rad]."""
+        return float(self._get("corrected"))
+
+    @property
+    def resolved_steps(self) -> int:
+        """How often so far a step was solved again, with contacts seen where it ended."""
+        return int(self._get("redone"))
+
+    @property
+    def inconsistent_steps(self) -> int:
+        """Steps so far in which a contact without slip jams: held it is not pressed, free it is."""
+        return int(self._get("inconsistent"))
+
+    @property
+    def uncertified_steps(self) -> int:
+        """Steps so far whose answer missed the certificate, and was within 1e-6 of the law."""
+        return int(self._get("uncertified"))
+
+    @property
+    def warn(self) -> bool:
+        """Whether to warn of contacts without slip that need more friction than is declared."""
+        return not self._get("quiet")
+
+    @warn.setter
+    def warn(self, wanted: bool) -> None:
+        self._set(quiet=not wanted)
 
 
-def _key(rows: Rows, contacts: np.ndarray, limits: np.ndarray) -> bytes:
-    return rows.geoms[contacts].tobytes() + limits.tobytes()
+def _nothing() -> object:
+    """No data yet, and none that anybody has."""
+    return _nothing
+
+
+def _chooses_sparse(own: Any) -> bool:
+    """Whether MuJoCo lists rows by their entries where it is free to choose."""
+    given, own.opt.jacobian = own.opt.jacobian, smooth.AUTO
+    chosen = bool(mujoco.mj_isSparse(own))
+    own.opt.jacobian = given
+    return chosen
+
+
+def _bodies_of_mocaps(mocap: np.ndarray) -> np.ndarray:
+    """Body of each mocap number."""
+    bodies = np.flatnonzero(mocap >= 0)
+    return bodies[np.argsort(mocap[bodies])].astype(np.int64)
+
+
+def _sizes_of_mocaps(model: Any, of_geom: np.ndarray) -> np.ndarray:
+    """How far the geoms of each mocap body reach [m]: a longer jump is no motion."""
+    sizes = np.full(model.nmocap, float(model.stat.meansize))
+    for g in np.flatnonzero(of_geom >= 0):
+        reach = 2.0 * float(model.geom_rbound[g]) + float(np.linalg.norm(model.geom_pos[g]))
+        sizes[of_geom[g]] = max(sizes[of_geom[g]], reach)
+    return sizes
+
+
+def _driven(model: Any) -> np.ndarray:
+    """(neq,) whether an equality ties a body to a mocap body."""
+    mocap = np.append(model.body_mocapid, -1) >= 0
+    of_bodies = np.isin(model.eq_type, _BODY_EQUALITIES)
+    bodies = np.stack([model.eq_obj1id, model.eq_obj2id], axis=1)
+    sites = of_bodies & (model.eq_objtype == int(mujoco.mjtObj.mjOBJ_SITE))
+    if model.nsite:
+        bodies[sites] = model.site_bodyid[bodies[sites]]
+    return of_bodies & mocap[np.where(of_bodies[:, None], bodies, -1)].any(axis=1)
+
+
+def _dof_name(model: Any, dof: int) -> str:
+    joint = int(model.dof_jntid[dof])
+    return name_of(model, "jnt", joint)
+
+
+def _who(model: Any, outcome: Outcome) -> str:
+    """The bodies and joints of a problem, by name."""
+    pairs = [
+        " and ".join(name_of(model, "body", int(b)) for b in outcome.bodies[k])
+        for k in np.flatnonzero(outcome.kind == Kind.CONTACT)
+    ]
+    named = ", ".join(list(dict.fromkeys(pairs))[:4]) or "no contacts"
+    others = [f"{np.count_nonzero(outcome.kind == kind)} {text}" for kind, text in (
+        (Kind.EQUALITY, "equality rows"), (Kind.LIMIT, "limits"),
+        (Kind.FRICTION, "rows of dry friction"),
+    ) if np.any(outcome.kind == kind)]  # fmt: skip
+    return f"contacts between {named}" + (f"; {', '.join(others)}" if others else "")
+
+
+def warn(text: str, kind: type[Warning]) -> None:
+    """Warn where the user's own code calls us."""
+    frame, count = sys._getframe(0), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, count = frame.f_back, count + 1
+    warnings.warn(text, kind, stacklevel=count)
+
+
+class _Kept(threading.local):
+    """Steppers that `step` keeps, by model and contact model; each thread has its own."""
+
+    def __init__(self) -> None:
+        self.steppers: WeakKeyDictionary[Any, dict[Any, Stepper]] = WeakKeyDictionary()
+
+
+_kept = _Kept()
+
+
+def step(
+    model: Any, data: Any, nstep: int = 1, *, contact: ContactModel | Law | None = None
+) -> None:
+    """Advance `data` as `mujoco.mj_step(model, data, nstep)` does, with exact contact.
+
+    One `Stepper` per thread, model and contact model is kept while the model lives; for its table
+    of contacts, its solution or laws per pair, make a `Stepper`.
+
+    Example:
+        >>> import mujoco, holdfast as hf
+        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
+        ...   <geom type="plane" size="1 1 1"/>
+        ...   <body pos="0 0 0.3"><freejoint/><geom type="sphere" size="0.1"/></body>
+        ... </worldbody></mujoco>''')
+        >>> data = mujoco.MjData(model)
+        >>> for _ in range(500):
+        ...     hf.step(model, data)  # was: mujoco.mj_step(model, data)
+        >>> float(round(data.qpos[2], 9))  # on the floor, not in it
+        0.1
+    """
+    _with_kept(model, contact, lambda stepper: stepper.step(data, nstep))
+
+
+def forward(model: Any, data: Any, *, contact: ContactModel | Law | None = None) -> None:
+    """Compute contact forces and sensors at the present state, as `mujoco.mj_forward` does.
+
+    Bodies at rest touch at distance zero, where MuJoCo lists no contact: after `mj_forward` their
+    contact forces are gone. This function finds them by the law of `contact`. No time passes.
+    """
+    _with_kept(model, contact, lambda stepper: stepper.forward(data))
+
+
+def _with_kept(model: Any, contact: Any, action: Any) -> None:
+    if not isinstance(model, mujoco.MjModel):
+        raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
+    steppers = _kept.steppers.setdefault(model, {})
+    try:
+        hash(contact)
+    except TypeError as error:  # it holds arrays
+        raise InputError("contact", "cannot be told from others; make a Stepper of it") from error
+    stepper = steppers.pop(contact, None)  # a callback that calls this gets another one
+    if stepper is None:
+        stepper = Stepper(model, contact)
+    stepper.private.user = model
+    try:
+        action(stepper)
+    finally:
+        stepper.private.user = None  # or the stepper that is kept would keep its model alive
+        steppers[contact] = stepper

@@ -17,9 +17,9 @@ import numpy as np
 
 from holdfast.errors import HoldfastError
 from holdfast.models import ContactModel
-from holdfast.mujoco._listed import dense_rows
+from holdfast.events.rows import dense_rows
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.stepper import Stepper
 from holdfast.tools.files import Control
 
@@ -134,7 +134,7 @@ class _Ruler:
     """Measures states on data of its own."""
 
     def __init__(self, model: Any) -> None:
-        self.shadow = Shadow(model)
+        self.private = PrivateModel(model)
         self.data = mujoco.MjData(model)
         self.touch = TOUCHING * model.stat.meansize
 
@@ -143,16 +143,16 @@ class _Ruler:
         row, data = run.row, self.data
         _, net = self._friction(run)
         row.friction = max(row.friction, net)
-        mujoco.mj_copyState(self.shadow.model, run.data, data, mujoco.mjtState.mjSTATE_INTEGRATION)
-        self.shadow.follow()
-        self.shadow.collide(data)
+        mujoco.mj_copyState(self.private.model, run.data, data, mujoco.mjtState.mjSTATE_INTEGRATION)
+        self.private.follow()
+        self.private.collide(data)
         touching = [
             i for i in range(data.ncon)
             if data.contact.efc_address[i] >= 0 and data.contact.dist[i] <= self.touch
         ]  # fmt: skip
         run.counts.append(len(touching))
         row.penetration = max(row.penetration, -float(data.contact.dist.min(initial=0.0)))
-        J = dense_rows(self.shadow.model, data)
+        J = dense_rows(self.private.model, data)
         speeds: dict[tuple[int, int], list[float]] = {}
         for i in touching:
             first = data.contact.efc_address[i]

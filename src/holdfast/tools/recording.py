@@ -143,10 +143,10 @@ def run(
 
 def _note(summary: Summary, stepper: Stepper, k: int, *, rarely: bool) -> None:
     """Keep how contact fared in step k; what takes time to find out, `rarely`."""
-    summary.contacts += (stepper.count - summary.contacts) / k
+    summary.contacts += (stepper.contact_count - summary.contacts) / k
     summary.largest_penetration = stepper.largest_penetration
-    summary.inconsistent = stepper.inconsistent
-    summary.largest_slip = stepper.slipped
+    summary.inconsistent = stepper.inconsistent_steps
+    summary.largest_slip = stepper.fastest_slip
     if rarely:
         solution = stepper.solution
         assert solution is not None

@@ -10,8 +10,6 @@ import numpy as np
 
 from holdfast.models import ContactModel
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._pipeline import forward
-from holdfast.mujoco.assemble import gather
 from holdfast.mujoco.stepper import Stepper
 from holdfast.tools.compare import RECIPES
 from holdfast.tools.scenes import row_of_boxes
@@ -143,29 +141,24 @@ class HoldfastRow(_Row):
     def __init__(self, contact: ContactModel, boxes: int, options: Mapping[str, Any]) -> None:
         super().__init__(boxes, options)
         self.stepper = Stepper(self.model, contact, warn=False)
-        self.rows: Any = None
 
     def step(self) -> None:
         """One step."""
         self.stepper.step(self.data)
 
-    def _seconds_of_solve(self) -> float:
-        """The stages before contact are run on the scratch data; the solve from there is timed."""
-        shadow, data, direct = self.stepper.shadow, self.scratch, self.stepper._direct
-        mujoco.mj_copyState(shadow.model, self.data, data, mujoco.mjtState.mjSTATE_INTEGRATION)
-        shadow.follow()
-        forward(shadow, data)
-        self.rows = None if direct.applies else gather(shadow, data)
-        if direct.applies:
-            direct.attach(data)
-        return super()._seconds_of_solve()
+    def timed_step(self) -> tuple[float, float]:
+        """One step, stage by stage; seconds of its contact solve, and of the step."""
+        begin = time.perf_counter()
+        self.stepper.smooth(self.data)
+        solve = time.perf_counter()
+        self.solve()
+        seconds = time.perf_counter() - solve
+        self.stepper.finish(self.data)
+        return seconds, time.perf_counter() - begin
 
     def solve(self) -> None:
         """From MuJoCo's rows to forces, as a step does it."""
-        if self.rows is None:
-            self.stepper._at_once(self.scratch)
-        else:
-            self.stepper._solve(self.rows)
+        self.stepper.solve(self.data)
 
     def pivots(self) -> int:
         """Of the last step."""

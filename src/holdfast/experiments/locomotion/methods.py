@@ -13,10 +13,7 @@ from holdfast.experiments.locomotion.walk import Course, Press, Walk, clock, his
 from holdfast.lcp import LCPResult, Status
 from holdfast.lcp.lemke import LemkeOutcome, lemke
 from holdfast.models import ContactModel, Viscous
-from holdfast.mujoco._answer import Answer
-from holdfast.mujoco._at_once import FOUND, LANDS
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.assemble import Rows
 from holdfast.mujoco.stepper import Stepper
 
 NEAR = 1e-7  # [m] feet closer to the ground than this stand on it, where forces are not known
@@ -46,24 +43,15 @@ class _TimedStepper(Stepper):
     def __init__(self, model: Any, contact: ContactModel, walk: Walk) -> None:
         super().__init__(model, contact, warn=False)
         self._walk = walk
-        self._direct.in_one_call = False  # there the solve could not be timed
 
-    def _at_once(self, data: Any) -> int:
-        begin = clock()
-        status = super()._at_once(data)
-        if status in (FOUND, LANDS):
+    def step(self, data: Any, nstep: int = 1) -> None:
+        """Advance `data`, stage by stage."""
+        for _ in range(nstep):
+            self.smooth(data)
+            begin = clock()
+            self.solve(data)
             self._walk.solves.append(clock() - begin)
-        return status
-
-    def _solve(self, rows: Rows) -> Answer:
-        begin = clock()
-        answer = super()._solve(rows)
-        self._walk.solves.append(clock() - begin)
-        return answer
-
-    def _solve_long(self, rows: Rows) -> Answer:
-        self._walk.fallbacks += self._quick.applies
-        return super()._solve_long(rows)
+            self.finish(data)
 
 
 class SteppedWalk(Walk):
@@ -80,8 +68,8 @@ class SteppedWalk(Walk):
 
     def _step(self) -> None:
         self.stepper.step(self.data)
-        self.contacts.append(self.stepper.count)
-        self.jammed = self.stepper.inconsistent
+        self.contacts.append(self.stepper.contact_count)
+        self.jammed = self.stepper.inconsistent_steps
 
 
 class ViscousWalk(Walk):

@@ -24,15 +24,15 @@ from typing import Any
 
 import numpy as np
 
+from holdfast._jit import entry
 from holdfast.contact.problem import ContactProblem
-from holdfast.mujoco._inertia import effective_inertia
-from holdfast.mujoco._listed import dense_rows, list_rows
+from holdfast.events.inertia import effective_inertia
+
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco._support import check_data
+from holdfast.mujoco.constraints import NO_FRICTION, TOUCHING
+from holdfast.mujoco.private_model import PrivateModel
 
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
-TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
 
 
 @dataclass(eq=False)
@@ -149,22 +149,22 @@ class Rows:
         return first[contact] + 3 + np.arange(len(contact)) - start, contact
 
 
-def gather(shadow: Shadow, data: Any, smooth: tuple[np.ndarray, np.ndarray] | None = None) -> Rows:
+def gather(private: PrivateModel, data: Any, smooth: tuple[np.ndarray, np.ndarray] | None = None) -> Rows:
     """Sort MuJoCo's rows; `data` has been through `mj_fwdAcceleration`.
 
     Args:
-        shadow: own model.
+        private: own model.
         data: with contacts and rows listed.
         smooth: inertia and forces, if they are known: then rows are only listed again.
     """
-    own = shadow.model
-    A, f = effective_inertia(shadow, data) if smooth is None else smooth
-    if shadow.adhesive and smooth is None:
-        shadow.list_reachable(data)
-    h = shadow.h
+    own = private.model
+    A, f = effective_inertia(private, data) if smooth is None else smooth
+    if private.adhesive and smooth is None:
+        private.list_reachable(data)
+    h = private.h
     ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
     numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
-    n, size, efc_J = contact_rows(shadow, data, ne + nf + nl, numbers, lengths)
+    n, size, efc_J = contact_rows(private, data, ne + nf + nl, numbers, lengths)
     position = data.efc_pos  # only now: rows may have been listed again, elsewhere
     error = position[:ne].copy()
     target = np.zeros(ne)
@@ -187,7 +187,7 @@ def gather(shadow: Shadow, data: Any, smooth: tuple[np.ndarray, np.ndarray] | No
         error=error,
         target=target,
         loss=h * data.efc_frictionloss[ne : ne + nf],
-        size=shadow.size,
+        size=private.size,
         mu=lengths[1, :n],
         geoms=numbers[3:5, :n].T,
         bodies=numbers[5:7, :n].T,
@@ -197,19 +197,69 @@ def gather(shadow: Shadow, data: Any, smooth: tuple[np.ndarray, np.ndarray] | No
 
 
 def contact_rows(
-    shadow: Shadow, data: Any, start: int, numbers: np.ndarray, lengths: np.ndarray
+    private: PrivateModel, data: Any, start: int, numbers: np.ndarray, lengths: np.ndarray
 ) -> tuple[int, int, np.ndarray]:
-    """All rows as axes of contact frames; see `list_rows`."""
-    while True:
-        contact, listed = data.contact, dense_rows(shadow.model, data)
-        rows = np.empty_like(listed)
-        n, count = list_rows(
-            listed, contact.efc_address, contact.dim, contact.friction, contact.dist, contact.geom,
-            shadow.geom_body, rows, numbers, lengths, start, shadow.pyramidal, True,
-        )  # fmt: skip
-        if n >= 0:
-            return n, count, rows
-        shadow.list_elliptic(data)
+    """All rows, along the axes of contact frames; see `list_contacts`."""
+    contact, rows = data.contact, dense_rows(private.model, data)
+    n, count = list_contacts(
+        contact.efc_address, contact.dim, contact.friction, contact.dist, contact.geom,
+        private.geom_body, numbers, lengths, start,
+    )  # fmt: skip
+    return n, count, rows.copy()
+
+
+def dense_rows(own: Any, data: Any) -> np.ndarray:
+    """(nefc, nv) MuJoCo's rows."""
+    if not mujoco.mj_isSparse(own):
+        rows = data.efc_J[: data.nefc * own.nv]  # beyond them, rows of zeros that were left out
+        return rows.reshape(data.nefc, own.nv)
+    rows = np.zeros((data.nefc, own.nv))
+    if data.nefc:
+        mujoco.mju_sparse2dense(
+            rows, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
+        )
+    return rows
+
+
+@entry
+def list_contacts(
+    address: np.ndarray,
+    dims: np.ndarray,
+    friction: np.ndarray,
+    dist: np.ndarray,
+    geom: np.ndarray,
+    geom_body: np.ndarray,
+    numbers_out: np.ndarray,
+    lengths_out: np.ndarray,
+    start: int,
+) -> tuple[int, int]:
+    """List the contacts that have rows; return how many, and the number of all rows.
+
+    Rows before `start` belong to no contact. numbers_out (7, ncon) is filled with the number in
+    MuJoCo's list, the first row, the rows with friction (1, 3, 4 or 6), the two geoms, and the two
+    bodies; lengths_out (2, ncon) with the gap and the coefficient of sliding friction.
+    """
+    n, k = 0, start
+    for i in range(address.shape[0]):
+        if address[i] < 0:
+            continue
+        dim = int(dims[i])
+        if dim == 6 and friction[i, 3] <= NO_FRICTION:
+            dim = 4
+        if dim == 4 and friction[i, 2] <= NO_FRICTION:
+            dim = 3
+        if dim == 3 and friction[i, 0] <= NO_FRICTION:
+            dim = 1
+        numbers_out[0, n], numbers_out[1, n], numbers_out[2, n] = i, k, dim
+        for e in range(2):
+            g = geom[i, e]
+            numbers_out[3 + e, n] = g
+            numbers_out[5 + e, n] = geom_body[g] if g >= 0 else -1
+        lengths_out[0, n] = dist[i]
+        lengths_out[1, n] = 0.0 if dim == 1 else min(friction[i, 0], friction[i, 1])
+        n += 1
+        k += dims[i]
+    return n, k
 
 
 def driven_speeds(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> np.ndarray:
@@ -229,37 +279,3 @@ def driven_speeds(own: Any, which: np.ndarray, error: np.ndarray, h: float) -> n
     time_constant = np.maximum(own.eq_solref[which, 0], h)  # negative: stiffness; then at once
     target[rows] = -error[rows] / time_constant[rows]
     return target
-
-
-def build_problem(model: Any, data: Any) -> ContactProblem:
-    """The contact problem of the next step: stop here and look.
-
-    Runs MuJoCo's pipeline up to the smooth acceleration, as `mujoco.mj_forward` would; the state
-    in `data` stays as it is. All contacts and limits that the step may reach are in the problem,
-    also those that turn out not to matter.
-
-    Args:
-        model: `mujoco.MjModel`; not changed.
-        data: `mujoco.MjData`.
-
-    Example:
-        >>> import mujoco, holdfast as hf
-        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
-        ...   <geom type="plane" size="1 1 1"/>
-        ...   <body pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body>
-        ... </worldbody></mujoco>''')
-        >>> problem = hf.build_problem(model, mujoco.MjData(model))
-        >>> problem
-        ContactProblem(m=6, n=4, j=0, h=0.002)
-        >>> hf.NoSlip().solve(problem).is_exact()
-        True
-    """
-    from holdfast.mujoco._pipeline import forward
-
-    shadow = Shadow(model)
-    check_data(model, data)
-    shadow.follow()
-    forward(shadow, data)
-    rows = gather(shadow, data)
-    near = rows.limit_gap <= rows.touch + np.abs(rows.h * (rows.U @ rows.v_free))
-    return rows.problem(np.ones(len(rows.contact), dtype=bool), near)

@@ -13,28 +13,27 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import entry
-from holdfast.contact.solution import ContactSolution
-from holdfast.mujoco._limit_sensors import show_limits
+from holdfast.events.limit_sensors import limit_sensors, show_limits
+from holdfast.events.rows import Rows
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._shadow import Shadow
-from holdfast.mujoco.assemble import Rows
+from holdfast.mujoco.private_model import PrivateModel
 
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 
 
 def publish(
-    shadow: Shadow, data: Any, rows: Rows, velocity: np.ndarray, impulse: np.ndarray
+    private: PrivateModel, data: Any, rows: Rows, velocity: np.ndarray, impulse: np.ndarray
 ) -> None:
     """Write qacc, efc_force, qfrc_constraint and the sensors of the acceleration stage.
 
     Args:
-        shadow: own model.
+        private: own model.
         data: at the start of the step, after `gather`.
         rows: of this step.
         velocity: after the step.
         impulse: (nefc,) along ``rows.efc_J``.
     """
-    user, contact = shadow.user, data.contact
+    user, contact = private.user, data.contact
     show_motion(
         rows.efc_J, rows.v, velocity, impulse, data.qacc, data.qacc_warmstart,
         data.qfrc_constraint, rows.h,
@@ -43,11 +42,11 @@ def publish(
         contact.geom, contact.dist, user.geom_margin, rows.contact, rows.first, rows.dim, impulse,
         contact.includemargin, contact.exclude,
     )  # fmt: skip
-    show(shadow, data, rows.contact, rows.first, rows.limit, impulse, left_out=left_out > 0)
+    show(private, data, rows.contact, rows.first, rows.limit, impulse, left_out=left_out > 0)
 
 
 def show(
-    shadow: Shadow,
+    private: PrivateModel,
     data: Any,
     listed: np.ndarray,
     first: np.ndarray,
@@ -59,50 +58,51 @@ def show(
     """Write efc_force, for the constraints as the user's model lists them, and the sensors.
 
     Args:
-        shadow: own model.
+        private: own model.
         data: with contacts marked.
         listed, first: number of each contact in MuJoCo's list, and its first row.
         limits: rows of limits.
         impulse: along the rows.
         left_out: whether contacts are listed that shall not be.
     """
-    pyramidal = shadow.cone == _PYRAMIDAL
+    pyramidal = private.cone == _PYRAMIDAL
     force = limits
-    if left_out or pyramidal != shadow.pyramidal or limits.size:
-        limits, force = _list_again(shadow, data, limits, impulse)
+    if left_out or pyramidal or limits.size:
+        limits, force = _list_again(private, data, limits, impulse)
     contact, out = data.contact, data.efc_force
     show_forces(
         contact.efc_address, contact.dim, contact.friction, listed, first, impulse, out,
-        data.ne + data.nf, shadow.h, pyramidal,
+        data.ne + data.nf, private.h, pyramidal,
     )  # fmt: skip
     if limits.size:
         out[limits] = force
-    show_sensors(shadow, data)
+    show_sensors(private, data)
 
 
-def show_sensors(shadow: Shadow, data: Any) -> None:
+def show_sensors(private: PrivateModel, data: Any) -> None:
     """Write what sensors show of forces and limits."""
-    if shadow.sensors:
-        mujoco.mj_sensorAcc(shadow.model, data)
-    if shadow.limit_sensors:
-        show_limits(shadow.user, data, shadow.limit_sensors)
+    if private.sensors:
+        mujoco.mj_sensorAcc(private.model, data)
+    sensors = limit_sensors(private.model)
+    if sensors:
+        show_limits(private.user, data, sensors)
 
 
 def _list_again(
-    shadow: Shadow, data: Any, limits: np.ndarray, impulse: np.ndarray
+    private: PrivateModel, data: Any, limits: np.ndarray, impulse: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """List the constraints as the user's model has them; where limits stand then, their forces."""
-    own = shadow.model
+    own = private.model
     loaded = limits[impulse[limits] > 0.0]
     before = _limits(data, loaded)
     data.contact.efc_address[:] = -1
-    own.opt.cone = shadow.cone
+    own.opt.cone = private.cone
     if limits.size:
-        _set_limit_margins(own, shadow.user, before)
+        _set_limit_margins(own, private.user, before)
     mujoco.mj_makeConstraint(own, data)
     mujoco.mj_referenceConstraint(own, data)
     where = _find_limits(data, before) if loaded.size else loaded
-    return where, impulse[loaded] / shadow.h
+    return where, impulse[loaded] / private.h
 
 
 @entry
@@ -200,23 +200,6 @@ def show_forces(
             along = impulse[first[k] + 1 + e] / h / friction[i, e]
             force_out[start + 2 * e] = 0.5 * (each + along)
             force_out[start + 2 * e + 1] = 0.5 * (each - along)
-
-
-def impulses(
-    rows: Rows, solution: ContactSolution, contacts: np.ndarray, limits: np.ndarray
-) -> np.ndarray:
-    """(nefc,) impulses along the rows of ``rows.efc_J`` [N s, N m s]."""
-    impulse = np.zeros(len(rows.efc_J))
-    impulse[rows.equality] = solution.bilateral
-    impulse[rows.dry] = solution.dry
-    impulse[rows.limit[limits]] = solution.unilateral
-    first, dim = rows.first[contacts], rows.dim[contacts]
-    impulse[first] = solution.normal
-    slides = dim >= 3
-    impulse[first[slides] + 1] = solution.tangent[slides, 0]
-    impulse[first[slides] + 2] = solution.tangent[slides, 1]
-    impulse[rows.extra(first, dim)[0]] = solution.extra
-    return impulse
 
 
 def _limits(data: Any, limits: np.ndarray) -> np.ndarray:

@@ -27,42 +27,27 @@ import numpy as np
 
 from holdfast._jit import entry
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco.private_model import PrivateModel
+from holdfast.mujoco.smooth import UNDAMPED
 
-UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
 _STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS | mujoco.mjtState.mjSTATE_WARMSTART)
 _EULER = int(mujoco.mjtIntegrator.mjINT_EULER)
 _IMPLICIT = int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
 _DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
 _IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
 
-# How the usual step finds A: not at all, or M alone, with joint damping, with the derivative; with
-# that, and f from MuJoCo's own velocity, because it treats free bodies apart.
-GIVEN, PLAIN, DAMPED, IMPLICIT, SPINNING = range(5)
-
-
-def quick_kind(shadow: Shadow, data: Any, v_free_out: np.ndarray) -> int | None:
-    """PLAIN, DAMPED, IMPLICIT or SPINNING, with v_free_out filled then; None if A takes more."""
-    if shadow.integrator == _EULER:
-        return PLAIN if shadow.user_flags & UNDAMPED else DAMPED
-    if shadow.integrator == _IMPLICITFAST:
-        v_free_out[:] = _implicit(shadow.model, data)
-        return SPINNING if shadow.spins else IMPLICIT
-    return None
-
-
-def effective_inertia(shadow: Shadow, data: Any) -> tuple[np.ndarray, np.ndarray]:
+def effective_inertia(private: PrivateModel, data: Any) -> tuple[np.ndarray, np.ndarray]:
     """The matrix A (nv, nv) and the force f (nv,) of the smooth step ``A (v_free - v) = h f``.
 
     Args:
-        shadow: the stepper's model.
+        private: the stepper's model.
         data: after `mj_fwdAcceleration`.
     """
-    own, h, kind = shadow.model, shadow.h, shadow.integrator
+    own, h, kind = private.model, private.h, private.integrator
     M = np.empty((own.nv, own.nv))
     mujoco.mj_fullM(own, data, M)
     if kind == _EULER:
-        if not shadow.user_flags & UNDAMPED:
+        if not private.user_flags & UNDAMPED:
             add_damping(own.dof_damping, own.dof_dampingpoly, data.qvel, M, h)
         return M, data.qfrc_smooth.copy()
     if kind == _DISCRETE:
@@ -72,7 +57,7 @@ def effective_inertia(shadow: Shadow, data: Any) -> tuple[np.ndarray, np.ndarray
     v_free = _implicit(own, data)
     A, f = M.copy(), np.empty(own.nv)
     subtract_derivative(data.qDeriv, own.D_rownnz, own.D_colind, A, h)
-    if kind == _IMPLICITFAST and not shadow.spins:
+    if kind == _IMPLICITFAST and not private.spins:
         return A, data.qfrc_smooth.copy()
     if kind == _IMPLICIT and not _is_positive_definite(A):
         A = M
@@ -91,23 +76,6 @@ def add_damping(
             speed *= abs(qvel[i])
             slope += (k + 2) * poly[i, k] * speed
         M_inout[i, i] += h * max(slope, 0.0)
-
-
-def entries(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where the entries of M (nC, 2) and of its derivative (pairs, 4) are in a dense matrix.
-
-    M holds entries at or left of the diagonal, each of which stands twice in the matrix; the
-    derivative holds those on the right, too: of each pair it is told where these two are, as well,
-    in the order of `subtract_derivative`.
-    """
-    m = model.nv
-    i, j = np.repeat(np.arange(m), model.M_rownnz), model.M_colind.astype(np.int64)
-    in_M = np.stack([i * m + j, j * m + i], axis=1)
-    i, j = np.repeat(np.arange(m), model.D_rownnz), model.D_colind.astype(np.int64)
-    where = np.zeros((m, m), dtype=np.int64)
-    where[i, j] = np.arange(len(i))
-    i, j = i[j <= i], j[j <= i]
-    return in_M, np.stack([i * m + j, j * m + i, where[j, i], where[i, j]], axis=1)
 
 
 @entry

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from holdfast._jit import entry, fast_kernel
 from holdfast.errors import InputError, UnsupportedError
 from holdfast.mujoco._mj import mujoco
 
@@ -46,21 +45,6 @@ def check_data(model: Any, data: Any) -> None:
         raise InputError("data", f"is {type(data).__name__}; expected mujoco.MjData")
     if data.signature != model.signature:
         raise InputError("data", "belong to another model; make them with MjData(model)")
-
-
-@fast_kernel
-def _rest(numbers: np.ndarray) -> float:
-    """Return 0 if all numbers are finite, else NaN."""
-    rest = 0.0
-    for x in numbers:
-        rest += x - x
-    return rest
-
-
-@entry
-def is_finite(numbers: np.ndarray) -> bool:
-    """Whether all numbers are finite."""
-    return _rest(numbers) == 0.0
 
 
 def check_finite(data: Any) -> None:

@@ -1,0 +1,548 @@
+"""Stage 2: MuJoCo's constraint list as the arrays of the contact solve, each row with its law.
+
+==========================  ==========================================================
+MuJoCo                      constraint
+==========================  ==========================================================
+equality                    COMPLIANT: ``J v+ + R p = J v + h a_ref`` with MuJoCo's own
+                            ``efc_R`` and ``efc_aref``; or RIGID: ``J v+ = 0``
+friction loss               DRY, bounded by h times the loss
+joint and tendon limits     FRICTIONLESS, ``U v+ >= -pos / h`` until the limit is reached
+contact, first row          ``N v+ >= -dist / h`` until the surfaces touch
+contact, other rows         sliding, torsion and rolling, by the law of the pair
+==========================  ==========================================================
+
+MuJoCo finds ``J a + R f = a_ref`` for a compliant row; with ``p = h f`` and ``v+ = v + h a`` that is
+the row above. Edges of friction pyramids are turned into the axes between them. A row that is
+shorter than the rounding of the geometry, as that of a contact whose normal passes through a joint
+axis, is zero.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from holdfast._jit import kernel
+from holdfast.contact.arrays import Answer, Arrays, LawKind
+from holdfast.contact.ladder import REPORT
+from holdfast.mujoco import c_api, structs
+from holdfast.mujoco.record import Status
+from holdfast.mujoco.smooth import ELLIPTIC
+from holdfast.mujoco.structs import (
+    CONTACT_SIZE,
+    booleans,
+    contact_at,
+    data_at,
+    floats,
+    integers,
+    words,
+)
+
+NARROW = 1e-3  # edges of a pyramid with less friction are too close to tell its axes exactly
+NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
+ROUNDING = 1e-10  # rows shorter than this part of the size of the scene are rounding
+TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
+COLUMNS = 6  # most rows of a contact
+
+FRICTIONLESS, COULOMB = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB)
+NO_SLIP, VISCOUS = int(LawKind.NO_SLIP), int(LawKind.VISCOUS)
+DRY, RIGID, COMPLIANT = int(LawKind.DRY), int(LawKind.RIGID), int(LawKind.COMPLIANT)
+DECLARED = -1.0  # value of a Coulomb law: the coefficient that the model declares
+
+
+class Kind(IntEnum):
+    """What a constraint is in MuJoCo."""
+
+    EQUALITY = 0
+    FRICTION = 1
+    LIMIT = 2
+    CONTACT = 3
+
+
+EQUALITY, FRICTION = int(Kind.EQUALITY), int(Kind.FRICTION)
+LIMIT, CONTACT = int(Kind.LIMIT), int(Kind.CONTACT)
+
+
+class Constraints(NamedTuple):
+    """What the step knows of each constraint beside the arrays of the solve."""
+
+    kind: np.ndarray  # (n,) Kind
+    source: np.ndarray  # (n,) number of the contact in mjData, or row in MuJoCo's list
+    key: np.ndarray  # (n,) identity from step to step
+    dim: np.ndarray  # (n,) rows that the contact has in MuJoCo
+    geom: np.ndarray  # (n, 2) geoms of a contact; type and joint or tendon of a limit
+    gap: np.ndarray  # (n,) distance; violation of an equality [m, rad]
+    sunk: np.ndarray  # (n,) how far below what its row says a contact ends the step [m]
+    mu: np.ndarray  # (n,) declared coefficient of sliding friction
+    place: np.ndarray  # (n, 12) position and frame of a contact
+
+
+class Listed(NamedTuple):
+    """MuJoCo's list of rows as it stands in mjData."""
+
+    values: np.ndarray  # row by row
+    begin: np.ndarray  # of each row, if rows are listed by their entries
+    length: np.ndarray
+    column: np.ndarray
+    tree_of: np.ndarray  # tree of each coordinate
+    tree: np.ndarray
+    nv: int
+    sparse: bool
+    pyramidal: bool
+
+
+@kernel
+def listed(s: Any) -> Listed:
+    """Return MuJoCo's list."""
+    d = data_at(s.data)
+    rows = np.int64(d.nefc)
+    begin, length = integers(d.efc_J_rowadr, 1, rows)[0], integers(d.efc_J_rownnz, 1, rows)[0]
+    entries = rows * s.nv
+    sparse = s.sparse == 1
+    if sparse:
+        entries = np.int64(begin[rows - 1] + length[rows - 1]) if rows > 0 else np.int64(0)
+    return Listed(
+        floats(d.efc_J, 1, entries)[0], begin, length,
+        integers(d.efc_J_colind, 1, entries if sparse else 0)[0], words(s.tree_of, 1, s.nv)[0],
+        words(s.tree, 1, s.ntree + 1)[0], s.nv, sparse, s.pyramidal == 1,
+    )  # fmt: skip
+
+
+@kernel
+def next_tree(li: Listed, row: int, after: int) -> int:
+    """Return the first tree beyond `after` that a row touches, or -1."""
+    found = -1
+    if li.sparse:
+        begin = np.int64(li.begin[row])
+        for p in range(begin, begin + li.length[row]):
+            t = li.tree_of[li.column[p]]
+            if t > after and (found < 0 or t < found) and li.values[p] != 0.0:
+                found = t
+        return found
+    for j in range(li.tree[after + 1] if after >= 0 else 0, li.nv):
+        if li.values[row * li.nv + j] != 0.0:
+            return li.tree_of[j]
+    return -1
+
+
+@kernel
+def take_sum(li: Listed, one: int, other: int, sign: float, part: float, t: int,
+             row_out: np.ndarray) -> None:  # fmt: skip
+    """Fill ``part (one + sign other)`` of two rows of a constraint, for the coordinates of a tree."""
+    begin, end = li.tree[t], li.tree[t + 1]
+    values = li.values
+    if not li.sparse:
+        p, q = one * li.nv, other * li.nv
+        for j in range(begin, end):
+            x = values[p + j]
+            row_out[j - begin] = part * (x + sign * values[q + j]) if sign != 0.0 else part * x
+        return
+    for j in range(end - begin):
+        row_out[j] = 0.0
+    p, q = np.int64(li.begin[one]), np.int64(li.begin[other])
+    for e in range(li.length[one]):  # all rows of a contact have the same coordinates
+        j = np.int64(li.column[p + e])
+        if begin <= j < end:
+            x = values[p + e]
+            row_out[j - begin] = part * (x + sign * values[q + e]) if sign != 0.0 else part * x
+
+
+@kernel
+def contact_dim(c: Any) -> int:
+    """Return the rows that a contact really has: those with friction."""
+    dim = np.int64(c.dim)
+    if dim == 6 and c.friction[3] <= NO_FRICTION and c.friction[4] <= NO_FRICTION:
+        dim = 4
+    if dim == 4 and c.friction[2] <= NO_FRICTION:
+        dim = 3
+    if dim == 3 and c.friction[0] <= NO_FRICTION and c.friction[1] <= NO_FRICTION:
+        dim = 1
+    return dim
+
+
+@kernel
+def trees_of_contact(s: Any, c: Any) -> tuple[int, int]:
+    """Return the trees of the two bodies of a contact, in rising order; -1 for what is fixed."""
+    body = integers(s.geom_body, 1, s.ngeom)[0]
+    of_body = words(s.tree_of_body, 1, s.nbody)[0]
+    a = of_body[body[c.geom[0]]] if c.geom[0] >= 0 else -1
+    b = of_body[body[c.geom[1]]] if c.geom[1] >= 0 else -1
+    if a == b:
+        b = -1
+    return (a, b) if a < b or b < 0 else (b, a)
+
+
+@kernel
+def count_constraints(s: Any) -> bool:
+    """Count constraints, rows, panels and entries; False if a pyramid is too narrow."""
+    d, li = data_at(s.data), listed(s)
+    others = np.int64(d.ne) + np.int64(d.nf) + np.int64(d.nl)
+    n, rows, panels, entries = others, others, 0, 0
+    for r in range(others):
+        t = next_tree(li, r, -1)
+        while t >= 0:
+            panels += 1
+            entries += li.tree[t + 1] - li.tree[t]
+            t = next_tree(li, r, t)
+    for i in range(d.ncon):
+        c = contact_at(d.contact + i * CONTACT_SIZE)
+        if c.efc_address < 0:
+            continue
+        dim = contact_dim(c)
+        if li.pyramidal:
+            for e in range(1, dim):
+                if c.friction[e - 1] < NARROW:
+                    return False
+        n += 1
+        rows += dim
+        for t in trees_of_contact(s, c):
+            if t >= 0:
+                panels += 1
+                entries += dim * (li.tree[t + 1] - li.tree[t])
+    s.constraints, s.rows, s.panels, s.entries = n, rows, panels, entries
+    return True
+
+
+@kernel
+def size_needed(s: Any) -> int:
+    """Return how long the work array must be for the arrays that `carve` cuts from it."""
+    n, rows = s.constraints, s.rows
+    ints = 3 * (n + 1) + 2 * s.panels + 2 * n + 7 * n
+    return s.nblock + 2 * s.nv + ints + 16 * n + s.entries + 6 * rows + REPORT + 64
+
+
+@kernel
+def carve(s: Any) -> tuple[Arrays, Answer, Constraints, int]:
+    """Cut the work array into the arrays of a step; return them and the address of the rest."""
+    n, nr, nv, at = s.constraints, s.rows, s.nv, s.work
+    law = words(at, 1, n)[0]
+    at += 8 * n
+    row = words(at, 1, n + 1)[0]
+    at += 8 * (n + 1)
+    panel = words(at, 1, n + 1)[0]
+    at += 8 * (n + 1)
+    panel_tree = words(at, 1, s.panels)[0]
+    at += 8 * s.panels
+    panel_at = words(at, 1, s.panels)[0]
+    at += 8 * s.panels
+    state = words(at, 1, n)[0]
+    at += 8 * n
+    kind = words(at, 1, n)[0]
+    at += 8 * n
+    source = words(at, 1, n)[0]
+    at += 8 * n
+    key = words(at, 1, n)[0]
+    at += 8 * n
+    dim = words(at, 1, n)[0]
+    at += 8 * n
+    geom = words(at, n, 2)
+    at += 16 * n
+    gap = floats(at, 1, n)[0]
+    at += 8 * n
+    sunk = floats(at, 1, n)[0]
+    at += 8 * n
+    mu = floats(at, 1, n)[0]
+    at += 8 * n
+    place = floats(at, n, 12)
+    at += 96 * n
+    values = floats(at, 1, s.entries)[0]
+    at += 8 * s.entries
+    target = floats(at, 1, nr)[0]
+    at += 8 * nr
+    friction = floats(at, 1, nr)[0]
+    at += 8 * nr
+    bound = floats(at, 1, nr)[0]
+    at += 8 * nr
+    compliance = floats(at, 1, nr)[0]
+    at += 8 * nr
+    impulse = floats(at, 1, nr)[0]
+    at += 8 * nr
+    report = floats(at, 1, REPORT)[0]
+    at += 8 * REPORT
+    arrays = Arrays(
+        words(s.tree, 1, s.ntree + 1)[0], words(s.block, 1, s.ntree + 1)[0],
+        floats(s.inertia, 1, s.nblock)[0], floats(s.free, 1, nv)[0], law, row, panel, panel_tree,
+        panel_at, values, target, friction, bound, compliance,
+    )  # fmt: skip
+    answer = Answer(floats(s.velocity, 1, nv)[0], impulse, state, report)
+    return arrays, answer, Constraints(kind, source, key, dim, geom, gap, sunk, mu, place), at
+
+
+@kernel
+def read_constraints(s: Any, api: Any) -> int:
+    """Fill the arrays of the solve; return DONE or MORE_MEMORY.
+
+    Gaps are MuJoCo's distances, or those that the look-ahead has put in their place.
+    """
+    if not count_constraints(s):
+        list_elliptic(s, api)
+        count_constraints(s)
+    d = data_at(s.data)
+    if size_needed(s) > s.work_size or d.ncon > s.capacity:
+        s.work_needed, s.capacity_needed = size_needed(s), d.ncon
+        return Status.MORE_MEMORY
+    arrays, answer, cs, _ = carve(s)
+    li = listed(s)
+    arrays.row[0] = arrays.panel[0] = 0
+    others = np.int64(d.ne) + np.int64(d.nf) + np.int64(d.nl)
+    entry = 0
+    for r in range(others):
+        entry = read_row(s, d, li, r, entry, arrays, cs)
+    k = others
+    for i in range(d.ncon):
+        c = contact_at(d.contact + i * CONTACT_SIZE)
+        if c.efc_address >= 0:
+            entry = read_contact(s, li, c, i, k, entry, arrays, cs)
+            k += 1
+    return Status.DONE
+
+
+@kernel
+def list_elliptic(s: Any, api: Any) -> None:
+    """List the rows again as axes of the contact frames, now and in later steps."""
+    opt = structs.option_at(s.opt)
+    s.pyramids = s.pyramidal = 0
+    opt.cone = ELLIPTIC
+    c_api.call(api.mj_makeConstraint, s.model, s.data)
+    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+
+
+@kernel
+def read_row(
+    s: Any, d: Any, li: Listed, r: int, entry: int, arrays: Arrays, cs: Constraints
+) -> int:
+    """Read an equality, a row of dry friction or a limit; return where the next panel begins."""
+    ne, nf = np.int64(d.ne), np.int64(d.nf)
+    position, which = floats(d.efc_pos, 1, d.nefc)[0], integers(d.efc_id, 1, d.nefc)[0]
+    kinds = integers(d.efc_type, 1, d.nefc)[0]
+    cs.source[r], cs.dim[r], cs.gap[r], cs.sunk[r], cs.mu[r] = r, 1, position[r], 0.0, 0.0
+    cs.geom[r, 0] = cs.geom[r, 1] = -1
+    arrays.row[r + 1] = r + 1
+    arrays.friction[r] = arrays.bound[r] = arrays.compliance[r] = arrays.target[r] = 0.0
+    side = 0
+    if r < ne:
+        cs.kind[r] = EQUALITY
+        side = r - first_of(which, r, 0)
+        if s.rigid_equalities == 1:
+            arrays.law[r] = RIGID
+            arrays.target[r] = driven_speed(s, which[r], position[r])
+        else:
+            speed, wanted = floats(d.efc_vel, 1, d.nefc)[0], floats(d.efc_aref, 1, d.nefc)[0]
+            arrays.law[r] = COMPLIANT
+            arrays.target[r] = speed[r] + s.h * wanted[r]
+            arrays.compliance[r] = floats(d.efc_R, 1, d.nefc)[0, r]
+    elif r < ne + nf:
+        cs.kind[r], arrays.law[r] = FRICTION, DRY
+        arrays.bound[r] = s.h * floats(d.efc_frictionloss, 1, d.nefc)[0, r]
+        side = kinds[r]
+    else:
+        cs.kind[r], arrays.law[r] = LIMIT, FRICTIONLESS
+        cs.geom[r, 0], cs.geom[r, 1] = kinds[r], which[r]
+        arrays.target[r] = min(-position[r] / s.h, 0.0)
+        side = 2 * kinds[r]
+    k, t, start = arrays.panel[r], next_tree(li, r, -1), entry
+    while t >= 0:
+        size = li.tree[t + 1] - li.tree[t]
+        arrays.panel_tree[k], arrays.panel_at[k] = t, entry
+        take_sum(li, r, r, 0.0, 1.0, t, arrays.values[entry : entry + size])
+        entry += size
+        k += 1
+        t = next_tree(li, r, t)
+    arrays.panel[r + 1] = k
+    if cs.kind[r] == LIMIT:  # the lower one pushes up
+        side += first_sign(arrays.values[start:entry])
+    cs.key[r] = -((4 * np.int64(which[r]) + cs.kind[r]) * 64 + side) - 1
+    return entry
+
+
+@kernel
+def first_sign(values: np.ndarray) -> int:
+    """Return 1 if the first number that is not zero is positive, else 0."""
+    for x in values:
+        if x != 0.0:
+            return 1 if x > 0.0 else 0
+    return 0
+
+
+@kernel
+def first_of(which: np.ndarray, r: int, begin: int) -> int:
+    """Return the first row that belongs to the same equality as row r."""
+    while r > begin and which[r - 1] == which[r]:
+        r -= 1
+    return r
+
+
+@kernel
+def driven_speed(s: Any, equality: int, error: float) -> float:
+    """Return the speed of a rigid equality row: 0, or what carries a body to its mocap body.
+
+    The distance to a mocap body is not drift but the user's command. It is closed with the time
+    constant of the constraint's solref, so that a jump of the mocap body is no explosion.
+    """
+    if s.nmocap == 0 or not booleans(s.eq_driven, 1, s.neq)[0, equality]:
+        return 0.0
+    constant = floats(s.eq_solref, s.neq, 2)[equality, 0]
+    return -error / max(constant, s.h)
+
+
+@kernel
+def law_of(s: Any, a: int, b: int) -> tuple[int, float]:
+    """Return the law of a pair of geoms, and its coefficient."""
+    one = booleans(s.rule_first, s.nrule, s.ngeom)
+    two = booleans(s.rule_second, s.nrule, s.ngeom)
+    for k in range(s.nrule):
+        if a >= 0 and b >= 0 and ((one[k, a] and two[k, b]) or (one[k, b] and two[k, a])):
+            return words(s.rule_law, 1, s.nrule)[0, k], floats(s.rule_value, 1, s.nrule)[0, k]
+    return s.default_law, s.default_value
+
+
+@kernel
+def read_contact(
+    s: Any, li: Listed, c: Any, i: int, k: int, entry: int, arrays: Arrays, cs: Constraints
+) -> int:
+    """Read contact i as constraint k; return where the next panel begins."""
+    row, dim, given = arrays.row[k], contact_dim(c), np.int64(c.dim)
+    a, b = np.int64(c.geom[0]), np.int64(c.geom[1])
+    gap = floats(s.gaps, 1, s.capacity)[0, i]
+    cs.kind[k], cs.source[k], cs.dim[k] = CONTACT, i, given
+    cs.geom[k, 0], cs.geom[k, 1], cs.gap[k], cs.sunk[k] = a, b, gap, 0.0
+    cs.mu[k] = 0.0 if dim == 1 else min(c.friction[0], c.friction[1])
+    order = 0
+    while order < k and cs.kind[k - 1 - order] == CONTACT and (
+        cs.geom[k - 1 - order, 0] == a and cs.geom[k - 1 - order, 1] == b
+    ):
+        order += 1
+    cs.key[k] = ((a + 1) * (s.ngeom + 1) + b + 1) * 256 + min(order, 255)
+    for e in range(3):
+        cs.place[k, e] = c.pos[e]
+    for e in range(9):
+        cs.place[k, 3 + e] = c.frame[e]
+    arrays.row[k + 1] = row + dim
+    p, first = arrays.panel[k], np.int64(c.efc_address)
+    edges = li.pyramidal and given > 1
+    for t in trees_of_contact(s, c):
+        if t < 0:
+            continue
+        size = li.tree[t + 1] - li.tree[t]
+        arrays.panel_tree[p], arrays.panel_at[p] = t, entry
+        p += 1
+        for e in range(dim):
+            out = arrays.values[entry : entry + size]
+            if not edges:
+                take_sum(li, first + e, first + e, 0.0, 1.0, t, out)
+            elif e == 0:
+                take_sum(li, first, first + 1, 1.0, 0.5, t, out)
+            else:
+                r = first + 2 * e - 2
+                take_sum(li, r, r + 1, -1.0, 0.5 / c.friction[e - 1], t, out)
+            entry += size
+    arrays.panel[k + 1] = p
+    drop_rounding(s, c, k, dim, arrays)
+    law, value = law_of(s, a, b)
+    if dim == 1 or (law == VISCOUS and (value == 0.0 or gap > TOUCHING * s.size)):
+        law = FRICTIONLESS
+    arrays.law[k] = law
+    for e in range(dim):
+        r = row + e
+        arrays.target[r] = arrays.friction[r] = arrays.bound[r] = arrays.compliance[r] = 0.0
+        if e > 0 and law == COULOMB:
+            mu = c.friction[e - 1] if c.friction[e - 1] > NO_FRICTION else 0.0
+            arrays.friction[r] = value if e <= 2 and value >= 0.0 else mu
+        elif e > 0 and law == VISCOUS:
+            arrays.compliance[r] = 1.0 / (s.h * value)
+    arrays.target[row] = min(-gap / s.h, 0.0)
+    if s.nmocap > 0:
+        add_mocap_speed(s, c, 1.0, b, row, dim, arrays)
+        add_mocap_speed(s, c, -1.0, a, row, dim, arrays)
+    return entry
+
+
+@kernel
+def drop_rounding(s: Any, c: Any, k: int, dim: int, arrays: Arrays) -> None:
+    """Zero the rows of a contact that are shorter than the rounding of its place."""
+    far = abs(c.pos[0]) + abs(c.pos[1]) + abs(c.pos[2])
+    limit = ROUNDING * (s.size + far)
+    for e in range(dim):
+        largest = 0.0
+        for p in range(arrays.panel[k], arrays.panel[k + 1]):
+            t = arrays.panel_tree[p]
+            size = arrays.tree[t + 1] - arrays.tree[t]
+            begin = arrays.panel_at[p] + e * size
+            for j in range(begin, begin + size):
+                largest = max(largest, abs(arrays.values[j]))
+        if largest > limit:
+            continue
+        for p in range(arrays.panel[k], arrays.panel[k + 1]):
+            t = arrays.panel_tree[p]
+            size = arrays.tree[t + 1] - arrays.tree[t]
+            begin = arrays.panel_at[p] + e * size
+            for j in range(begin, begin + size):
+                arrays.values[j] = 0.0
+
+
+@kernel
+def add_mocap_speed(
+    s: Any, c: Any, sign: float, geom: int, row: int, dim: int, arrays: Arrays
+) -> None:
+    """Let the surface of a mocap body move with it: subtract its speed from the targets."""
+    k = words(s.geom_mocap, 1, s.ngeom)[0, geom] if geom >= 0 else -1
+    if k < 0:
+        return
+    d = data_at(s.data)
+    w = floats(s.mocap_velocity, s.nmocap, 6)[k]
+    body = words(s.mocap_body, 1, s.nmocap)[0, k]
+    centre = floats(d.xpos, s.nbody, 3)[body]
+    x, y, z = c.pos[0] - centre[0], c.pos[1] - centre[1], c.pos[2] - centre[2]
+    u = w[0] + w[4] * z - w[5] * y
+    v = w[1] + w[5] * x - w[3] * z
+    q = w[2] + w[3] * y - w[4] * x
+    for e in range(min(dim, 3)):
+        speed = c.frame[3 * e] * u + c.frame[3 * e + 1] * v + c.frame[3 * e + 2] * q
+        arrays.target[row + e] -= sign * speed
+    for e in range(3, dim):
+        f = 3 * (e - 3)
+        speed = c.frame[f] * w[3] + c.frame[f + 1] * w[4] + c.frame[f + 2] * w[5]
+        arrays.target[row + e] -= sign * speed
+
+
+@kernel
+def row_speed(arrays: Arrays, i: int, e: int, v: np.ndarray) -> float:
+    """Return the speed along row e of constraint i."""
+    speed = 0.0
+    for p in range(arrays.panel[i], arrays.panel[i + 1]):
+        t = arrays.panel_tree[p]
+        begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
+        at = arrays.panel_at[p] + e * size
+        for j in range(size):
+            speed += arrays.values[at + j] * v[begin + j]
+    return speed
+
+
+@kernel
+def is_free(s: Any, arrays: Arrays, cs: Constraints) -> bool:
+    """Return whether the free motion closes no contact and reaches no limit.
+
+    Then constraints carry nothing, unless there are equalities, dry friction or drag.
+    """
+    for i in range(cs.kind.shape[0]):
+        if cs.kind[i] == EQUALITY or cs.kind[i] == FRICTION or arrays.law[i] == VISCOUS:
+            return False
+        if cs.gap[i] < -TOUCHING * s.size:
+            return False
+        speed = row_speed(arrays, i, 0, arrays.free)
+        if speed < arrays.target[arrays.row[i]]:
+            return False
+    return True
+
+
+@kernel
+def take_gaps(s: Any) -> None:
+    """Begin with the distances that MuJoCo has found."""
+    d, gaps = data_at(s.data), floats(s.gaps, 1, s.capacity)[0]
+    for i in range(min(np.int64(d.ncon), s.capacity)):
+        gaps[i] = contact_at(d.contact + i * CONTACT_SIZE).dist

@@ -1,0 +1,262 @@
+"""Stage 4: contacts where the step ends, which the rows of its start do not show.
+
+Rows are linear. A body that turns moves its corners along arcs, two boxes that meet at an edge have
+other points in contact when the step is over, and a body that was hit meets others that were out of
+its reach. So the surfaces are looked at where the motion leads:
+
+1. move the bodies, as a trial, and list the contacts there;
+2. a contact that has sunk in and stands in the list of the step is given the gap that it really
+   had to close; one that is new is added to the list, taken back to where its point was before;
+3. solve again, until nothing sinks in or a bound is reached.
+
+Where the trial motion v led to the distance d along the normal n, the row asks for
+
+    d + h n (v+ - v) >= 0,    that is   n v+ >= -gap / h   with   gap = d - h n v
+
+but never for surfaces that part: gap >= 0. Such rows take energy out and add none. Joint limits that
+were out of reach and are exceeded are listed, too.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast._jit import kernel
+from holdfast.mujoco import c_api, reach, structs
+from holdfast.mujoco._mj import mujoco
+from holdfast.contact.arrays import Arrays
+from holdfast.mujoco.constraints import CONTACT, TOUCHING, Constraints, row_speed
+from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
+
+SUNK = 1e-5  # part of the mean size that surfaces may sink in before a step is solved again
+CURVED = 1e-4  # squared turn of a coordinate, in radians or mean sizes, that bends its path
+SAME_PLACE = 0.05  # part of the smaller geom's radius within which points are one contact
+SAME_NORMAL = 0.9  # cosine between normals of one contact
+SAME = 0.9999  # cosine between normals that are the same
+ROUNDS = 10  # that a step is solved again
+
+_UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+
+# What a look ahead finds: nothing, gaps that are smaller than they seemed, or a longer list.
+NOTHING, GAPS, LISTED = range(3)
+
+
+@kernel
+def moves_far(s: Any, velocity: np.ndarray) -> bool:
+    """Return whether a motion is so fast that rows of its start may be wrong about its end."""
+    d = data_at(s.data)
+    qvel = floats(d.qvel, 1, s.nv)[0]
+    fastest = change = 0.0
+    for j in range(s.nv):
+        fastest = max(fastest, abs(velocity[j]))
+        change = max(change, abs(velocity[j] - qvel[j]))
+    step = s.h * max(1.0, 1.0 / s.size)
+    return (step * fastest) ** 2 > CURVED or step * change > reach.SIZE_RESERVE
+
+
+@kernel
+def look_ahead(
+    s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray, moved: bool
+) -> int:
+    """Look where a motion leads; correct gaps and list what is missing.
+
+    Args:
+        s, api, arrays, cs: the step.
+        velocity: that was solved for.
+        moved: whether the surfaces have to be looked at; limits always are.
+
+    Returns:
+        NOTHING, GAPS: targets have changed, or LISTED: constraints have to be read again.
+    """
+    if reach.widen_exceeded(s, velocity, _UNLIMITED, TOUCHING * s.size):
+        list_again(s, api)
+        return LISTED
+    for k in range(cs.kind.shape[0]):
+        cs.sunk[k] = 0.0
+    if not moved or s.ngeom == 0 or not sinks_in(s, api, velocity):
+        return NOTHING
+    return correct_gaps(s, api, arrays, cs, velocity)
+
+
+@kernel
+def list_again(s: Any, api: Any) -> None:
+    """List the rows again after contacts or margins have changed."""
+    c_api.call(api.mj_makeConstraint, s.model, s.data)
+    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+
+
+@kernel
+def sinks_in(s: Any, api: Any, velocity: np.ndarray) -> bool:
+    """Move the bodies as a trial and list the contacts there; whether any has sunk in.
+
+    Margins stay as they are: pairs that have sunk in are looked at with all their contacts.
+    """
+    d, trial = data_at(s.data), data_at(s.trial)
+    structs.copy(trial.qpos, d.qpos, 8 * s.nq)
+    if s.nmocap > 0:
+        structs.copy(trial.mocap_pos, d.mocap_pos, 24 * s.nmocap)
+        structs.copy(trial.mocap_quat, d.mocap_quat, 32 * s.nmocap)
+    c_api.call_integrate(api.mj_integratePos, s.model, trial.qpos, s.velocity, s.h)
+    c_api.call(api.mj_kinematics, s.model, s.trial)
+    c_api.call(api.mj_collision, s.model, s.trial)
+    for i in range(trial.ncon):
+        if contact_at(trial.contact + i * CONTACT_SIZE).dist < -SUNK * s.size:
+            return True
+    return False
+
+
+@kernel
+def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) -> int:
+    """Let the list of the step know what the trial shows; see `look_ahead`."""
+    d, trial, deep = data_at(s.data), data_at(s.trial), -SUNK * s.size
+    gaps = floats(s.gaps, 1, s.capacity)[0]
+    found, full, before = NOTHING, False, np.int64(d.ncon)
+    work = floats(s.scratch, 2, 3)
+    for e in range(trial.ncon):
+        at = trial.contact + e * CONTACT_SIZE
+        seen = contact_at(at)
+        if not pair_sinks(trial, seen, deep):
+            continue
+        taken_back(d, trial, np.int64(seen.geom[0]), seen, work[0])
+        taken_back(d, trial, np.int64(seen.geom[1]), seen, work[1])
+        k, likeness, among = find_listed(s, cs, seen, work)
+        end = 0.0
+        if k >= 0:
+            end = cs.gap[k] + s.h * row_speed(arrays, k, 0, velocity)
+        if likeness > SAME_NORMAL and cs.gap[k] > 0.0:
+            gap = max(seen.dist - end + cs.gap[k], 0.0)
+            if gap < gaps[cs.source[k]]:
+                gaps[cs.source[k]] = gap
+                found = max(found, GAPS)
+        elif not full and (k < 0 or (likeness <= SAME and seen.dist < deep)):
+            full = d.ncon >= s.capacity or not add_contact(s, api, at, work, among)
+            if not full:
+                found = LISTED
+        if likeness > SAME_NORMAL:
+            cs.sunk[k] = max(cs.sunk[k], end - seen.dist)
+    if found == LISTED:
+        list_again(s, api)
+        set_new_gaps(s, before, velocity)
+    return found
+
+
+@kernel
+def pair_sinks(trial: Any, seen: Any, deep: float) -> bool:
+    """Return whether a contact's pair of geoms has sunk in anywhere in the trial.
+
+    Solved for one corner alone, a face would sink in at the next.
+    """
+    for i in range(trial.ncon):
+        c = contact_at(trial.contact + i * CONTACT_SIZE)
+        if c.dist < deep and c.geom[0] == seen.geom[0] and c.geom[1] == seen.geom[1]:
+            return True
+    return False
+
+
+@kernel
+def taken_back(d: Any, trial: Any, g: int, seen: Any, point_out: np.ndarray) -> None:
+    """Fill where a point of the trial was before, as part of a geom."""
+    there, here = floats(trial.geom_xmat + 72 * g, 3, 3), floats(d.geom_xmat + 72 * g, 3, 3)
+    centre, old = floats(trial.geom_xpos + 24 * g, 1, 3)[0], floats(d.geom_xpos + 24 * g, 1, 3)[0]
+    for e in range(3):
+        point_out[e] = old[e]
+    for j in range(3):
+        local = 0.0
+        for i in range(3):
+            local += there[i, j] * (seen.pos[i] - centre[i])
+        for e in range(3):
+            point_out[e] += here[e, j] * local
+
+
+@kernel
+def find_listed(
+    s: Any, cs: Constraints, seen: Any, points: np.ndarray
+) -> tuple[int, float, bool]:
+    """Return the listed contact that is most like one of the trial, the cosine between normals,
+    and whether its pair of geoms is listed at all; (-1, 0, ...) if there is none at this place.
+    """
+    best, likeness, among = -1, 0.0, False
+    radius = floats(s.radius, 1, s.ngeom)[0]
+    for k in range(cs.kind.shape[0]):
+        if cs.kind[k] != CONTACT or cs.geom[k, 0] != seen.geom[0] or cs.geom[k, 1] != seen.geom[1]:
+            continue
+        among = True
+        a, b = radius[cs.geom[k, 0]], radius[cs.geom[k, 1]]
+        small = min(a, b) if min(a, b) > 0.0 else max(a, b)
+        near = SAME_PLACE * small if small > 0.0 else np.inf
+        near += max(cs.gap[k], 0.0)
+        one = other = middle = 0.0  # a contact that was added stands in the middle
+        for e in range(3):
+            place = cs.place[k, e]
+            one += (points[0, e] - place) ** 2
+            other += (points[1, e] - place) ** 2
+            middle += (0.5 * (points[0, e] + points[1, e]) - place) ** 2
+        away = np.sqrt(min(one, other, middle))
+        if away <= near:
+            cosine = 0.0
+            for e in range(3):
+                cosine += seen.frame[e] * cs.place[k, 3 + e]
+            if best < 0 or cosine > likeness:
+                best, likeness = k, cosine
+    return best, likeness, among
+
+
+@kernel
+def add_contact(s: Any, api: Any, seen: int, points: np.ndarray, slippery: bool) -> bool:
+    """Add the contact of the trial at an address to the list, where its point was before; False if it is full.
+
+    It has no friction where its pair has other contacts: its place is less exact than that of
+    contacts that MuJoCo found together, and tangents that differ a little only hold a body fast.
+    Its distance is kept for `set_new_gaps`.
+    """
+    d = data_at(s.data)
+    before, place = np.int64(d.ncon), s.scratch + 48
+    structs.copy(place, seen, CONTACT_SIZE)
+    c = contact_at(place)
+    for e in range(3):
+        c.pos[e] = 0.5 * (points[0, e] + points[1, e])
+    c.includemargin = 1.0
+    c.exclude, c.efc_address = 0, -1
+    if slippery:
+        c.dim = 1
+    c_api.call_pointer(api.mj_addContact, s.model, s.data, place)
+    return d.ncon > before
+
+
+@kernel
+def set_new_gaps(s: Any, before: int, velocity: np.ndarray) -> None:
+    """Give contacts that were added the gap that leads to their distance in the trial."""
+    d, gaps = data_at(s.data), floats(s.gaps, 1, s.capacity)[0]
+    nv = s.nv
+    for i in range(before, np.int64(d.ncon)):
+        c = contact_at(d.contact + i * CONTACT_SIZE)
+        speed = 0.0
+        if c.efc_address >= 0:
+            rows = 2 if s.pyramidal == 1 and c.dim > 1 else 1
+            for r in range(c.efc_address, c.efc_address + rows):
+                speed += listed_speed(s, d, np.int64(r), velocity, nv) / rows
+        gaps[i] = c.dist = max(c.dist - s.h * speed, 0.0)
+
+
+@kernel
+def listed_speed(s: Any, d: Any, row: int, velocity: np.ndarray, nv: int) -> float:
+    """Return the speed along a row of MuJoCo's list."""
+    speed = 0.0
+    if s.sparse == 1:
+        begin = np.int64(integers(d.efc_J_rowadr + 4 * row, 1, 1)[0, 0])
+        count = np.int64(integers(d.efc_J_rownnz + 4 * row, 1, 1)[0, 0])
+        values, column = (
+            floats(d.efc_J + 8 * begin, 1, count)[0], integers(d.efc_J_colind + 4 * begin, 1, count)[0],
+        )  # fmt: skip
+        for p in range(count):
+            speed += values[p] * velocity[column[p]]
+        return speed
+    values = floats(d.efc_J + 8 * row * nv, 1, nv)[0]
+    for j in range(nv):
+        speed += values[j] * velocity[j]
+    return speed

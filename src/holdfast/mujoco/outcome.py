@@ -1,0 +1,158 @@
+"""What a step found, as a problem and a solution that judge themselves.
+
+The compiled step leaves its arrays in the stepper's memory. They are copied here when somebody asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
+from holdfast.contact.arrays import ContactState, LawKind
+from holdfast.mujoco.constraints import Kind
+
+
+@dataclass(eq=False)
+class Outcome:
+    """Constraints and motion of one step, copied.
+
+    Attributes:
+        h: step length [s].
+        v: (nv,) velocity before the step.
+        free: (nv,) velocity without constraints.
+        A: (nv, nv) inertia with implicit terms.
+        velocity: (nv,) after the step.
+        law, kind, state: (n,) of each constraint: `LawKind`, `Kind`, `ContactState`.
+        row: (n + 1,) rows of constraint i: row[i] to row[i + 1].
+        J: (rows, nv) all rows.
+        target, compliance, bound, friction, impulse: (rows,) see `holdfast.contact.arrays`.
+        gap: (n,) distance; violation of an equality [m, rad].
+        mu: (n,) declared coefficient of sliding friction.
+        geom: (n, 2) geoms of contacts.
+        place: (n, 12) position and frame of contacts.
+        bodies: (n, 2).
+    """
+
+    h: float
+    v: np.ndarray
+    free: np.ndarray
+    A: np.ndarray
+    velocity: np.ndarray
+    law: np.ndarray
+    kind: np.ndarray
+    state: np.ndarray
+    row: np.ndarray
+    J: np.ndarray
+    target: np.ndarray
+    compliance: np.ndarray
+    bound: np.ndarray
+    friction: np.ndarray
+    impulse: np.ndarray
+    gap: np.ndarray
+    mu: np.ndarray
+    geom: np.ndarray
+    place: np.ndarray
+    bodies: np.ndarray
+
+    @cached_property
+    def contacts(self) -> np.ndarray:
+        """Numbers of the constraints that are contacts the motion has closed."""
+        contacts = np.flatnonzero(self.kind == Kind.CONTACT)
+        first = self.row[contacts]
+        scale = np.abs(self.J[first]) @ np.abs(self.velocity) + np.abs(self.target[first])
+        closed = self.J[first] @ self.velocity - self.target[first] <= 1e-9 * scale
+        return contacts[closed | (self.impulse[first] > 0.0)]
+
+    def _of(self, kind: Kind) -> np.ndarray:
+        return self.row[np.flatnonzero(self.kind == kind)]
+
+    def problem(self, contacts: np.ndarray | None = None) -> ContactProblem:
+        """The contact problem of some contacts, or of all, at velocity level.
+
+        A compliant row ``J v+ + R p = c`` appears as ``J v+ = c - R p``.
+        """
+        if contacts is None:
+            contacts = np.flatnonzero(self.kind == Kind.CONTACT)
+        first, dim = self.row[contacts], self.row[contacts + 1] - self.row[contacts]
+        nv, slides = len(self.v), dim >= 3
+        S, T = np.zeros((2, len(first), nv))
+        S[slides], T[slides] = self.J[first[slides] + 1], self.J[first[slides] + 2]
+        R, R_contact = _extra(first, dim)
+        joints, limits, dry = self._of(Kind.EQUALITY), self._of(Kind.LIMIT), self._of(Kind.FRICTION)
+        f = self.A @ (self.free - self.v) / self.h if nv else self.v
+        rate = (self.J @ self.v - self.target) / self.h  # so that J (v + h a) = target
+
+        viscous = self.law[contacts] == LawKind.VISCOUS
+        mu_v = np.zeros(len(first))
+        mu_v[viscous] = 1.0 / (self.h * self.compliance[first[viscous] + 1])
+        return ContactProblem(
+            M=self.A, v=self.v, f=f, h=self.h, N=self.J[first], S=S, T=T, R=self.J[R],
+            R_contact=R_contact, J=self.J[joints],
+            c_J=self.target[joints] - self.compliance[joints] * self.impulse[joints],
+            U=self.J[limits], c_U=self.target[limits], c_N=self.target[first], D=self.J[dry],
+            D_bound=self.bound[dry], mu=self.mu[contacts], mu_v=mu_v, bodies=self.bodies[contacts],
+            Ndot_v=rate[first], Udot_v=rate[limits], Jdot_v=rate[joints],
+        )  # fmt: skip
+
+    @cached_property
+    def solution(self) -> ContactSolution:
+        """Motion and forces of the contacts that mattered."""
+        contacts = self.contacts
+        problem = self.problem(contacts)
+        first, dim = self.row[contacts], self.row[contacts + 1] - self.row[contacts]
+        tangent, slides = np.zeros((len(first), 2)), dim >= 3
+        tangent[slides, 0] = self.impulse[first[slides] + 1]
+        tangent[slides, 1] = self.impulse[first[slides] + 2]
+        R, _ = _extra(first, dim)
+        joints, limits, dry = self._of(Kind.EQUALITY), self._of(Kind.LIMIT), self._of(Kind.FRICTION)
+        loaded = np.flatnonzero(np.concatenate([self.impulse[first], self.impulse[limits]]) > 0.0)
+        sticking = (self.state[contacts] == ContactState.STICK) & slides
+        return ContactSolution(
+            problem=problem, level="velocity", motion=self.velocity, normal=self.impulse[first],
+            tangent=tangent, bilateral=self.impulse[joints], extra=self.impulse[R],
+            unilateral=self.impulse[limits], dry=self.impulse[dry], sticking=sticking, pivots=0,
+            loaded=loaded, active=self.J[:0], drag=np.zeros((len(self.v), len(self.v))),
+            bilateral_rows=np.arange(len(joints)), rank=len(joints), rank_gap=np.inf,
+            rank_ambiguous=False,
+        )  # fmt: skip
+
+
+def _extra(first: np.ndarray, dim: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of torsion and rolling, and the contact that each belongs to."""
+    count = np.maximum(dim - 3, 0)
+    contact = np.repeat(np.arange(len(first)), count)
+    start = np.repeat(np.cumsum(count) - count, count)
+    return first[contact] + 3 + np.arange(len(contact)) - start, contact
+
+
+def copy_outcome(arrays: Any, answer: Any, cs: Any, v: np.ndarray, h: float,
+                 geom_body: np.ndarray) -> Outcome:  # fmt: skip
+    """Copy the arrays of a compiled step."""
+    nv, n = len(v), len(arrays.law)
+    A, J = np.zeros((nv, nv)), np.zeros((len(arrays.target), nv))
+    for t in range(len(arrays.tree) - 1):
+        i, j = arrays.tree[t], arrays.tree[t + 1]
+        A[i:j, i:j] = arrays.inertia[arrays.block[t] : arrays.block[t + 1]].reshape(j - i, j - i)
+    for k in range(n):
+        first, end = arrays.row[k], arrays.row[k + 1]
+        for p in range(arrays.panel[k], arrays.panel[k + 1]):
+            t = arrays.panel_tree[p]
+            i, j = arrays.tree[t], arrays.tree[t + 1]
+            at, size = arrays.panel_at[p], (end - first) * (j - i)
+            J[first:end, i:j] = arrays.values[at : at + size].reshape(end - first, j - i)
+    contact = cs.kind == Kind.CONTACT
+    geom = np.where(contact[:, None], cs.geom, -1)
+    bodies = np.where(geom >= 0, np.append(geom_body, 0)[geom], -1)
+    return Outcome(
+        h=h, v=v.copy(), free=arrays.free.copy(), A=A, velocity=answer.velocity.copy(),
+        law=arrays.law.copy(), kind=cs.kind.copy(), state=answer.state.copy(),
+        row=arrays.row.copy(), J=J, target=arrays.target.copy(),
+        compliance=arrays.compliance.copy(), bound=arrays.bound.copy(),
+        friction=arrays.friction.copy(), impulse=answer.impulse.copy(), gap=cs.gap.copy(),
+        mu=cs.mu.copy(), geom=geom, place=cs.place.copy(), bodies=bodies,
+    )  # fmt: skip

@@ -1,0 +1,202 @@
+"""Margins that reach as far as bodies and joints can move in one step.
+
+A contact or limit is listed if the step may reach it. One listed too late costs a position
+correction in the next step, one listed in vain costs a row that carries nothing.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast._jit import entry, kernel
+from holdfast.mujoco import structs
+from holdfast.mujoco.structs import booleans, data_at, floats, integers, words
+
+SPEED_RESERVE = 1.5  # times the way at the present speed
+GRAVITY_RESERVE = 4.0  # times h^2 |g|
+SIZE_RESERVE = 1e-3  # times the radius of the geom, for motion that starts within the step
+LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
+
+
+@entry
+def set_margins(
+    cvel: np.ndarray,
+    geom_xpos: np.ndarray,
+    subtree_com: np.ndarray,
+    gravity: np.ndarray,
+    geom_body: np.ndarray,
+    root: np.ndarray,
+    moving: np.ndarray,
+    radius: np.ndarray,
+    contype: np.ndarray,
+    conaffinity: np.ndarray,
+    pair_geom1: np.ndarray,
+    pair_geom2: np.ndarray,
+    geom_margin_out: np.ndarray,
+    geom_gap_out: np.ndarray,
+    body_margin_out: np.ndarray,
+    pair_margin_out: np.ndarray,
+    pair_gap_out: np.ndarray,
+    user_margin: np.ndarray,
+    user_pair_margin: np.ndarray,
+    h: float,
+) -> float:
+    """Fill margins with how far any point of a geom can get in this step [m]; return the largest.
+
+    They are at least those of the user's model, whose contacts are listed in any case.
+
+    Args:
+        moving: geoms that can move at all.
+        radius: of a ball about each geom; 0 for one without end.
+        contype, conaffinity: geoms without either touch nothing, unless pairs are listed.
+    """
+    geom_gap_out[:] = 0.0
+    body_margin_out[:] = 0.0
+    pair_gap_out[:] = 0.0
+    fall = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
+    fall *= GRAVITY_RESERVE * h * h
+    largest = 0.0
+    for g in range(geom_body.shape[0]):
+        margin = user_margin[g]
+        geom_margin_out[g] = margin
+        if margin > 0.0:
+            body_margin_out[geom_body[g]] = max(body_margin_out[geom_body[g]], margin)
+            largest = max(largest, margin)
+    for g in moving:
+        if pair_geom1.shape[0] == 0 and contype[g] == 0 and conaffinity[g] == 0:
+            continue
+        b = geom_body[g]
+        x = geom_xpos[g, 0] - subtree_com[root[g], 0]
+        y = geom_xpos[g, 1] - subtree_com[root[g], 1]
+        z = geom_xpos[g, 2] - subtree_com[root[g], 2]
+        p, q, r = cvel[b, 0], cvel[b, 1], cvel[b, 2]
+        u = cvel[b, 3] + q * z - r * y
+        v = cvel[b, 4] + r * x - p * z
+        w = cvel[b, 5] + p * y - q * x
+        speed = np.sqrt(u * u + v * v + w * w) + np.sqrt(p * p + q * q + r * r) * radius[g]
+        reach = SPEED_RESERVE * h * speed + fall + SIZE_RESERVE * radius[g]
+        reach = max(reach, user_margin[g])
+        geom_margin_out[g] = reach
+        body_margin_out[b] = max(body_margin_out[b], reach)
+        largest = max(largest, reach)
+    for k in range(pair_geom1.shape[0]):
+        both = geom_margin_out[pair_geom1[k]] + geom_margin_out[pair_geom2[k]]
+        pair_margin_out[k] = max(both, user_pair_margin[k])
+    return 2.0 * largest
+
+
+@kernel
+def widen_margins(s: Any) -> None:
+    """Set the margins of geoms, joints and tendons of the private model."""
+    d, opt = data_at(s.data), structs.option_at(s.opt)
+    opt.o_margin = set_margins(
+        floats(d.cvel, s.nbody, 6), floats(d.geom_xpos, s.ngeom, 3),
+        floats(d.subtree_com, s.nbody, 3), opt.gravity, integers(s.geom_body, 1, s.ngeom)[0],
+        integers(s.geom_root, 1, s.ngeom)[0], words(s.moving, 1, s.nmoving)[0],
+        floats(s.radius, 1, s.ngeom)[0], integers(s.geom_contype, 1, s.ngeom)[0],
+        integers(s.geom_conaffinity, 1, s.ngeom)[0], integers(s.pair_geom1, 1, s.npair)[0],
+        integers(s.pair_geom2, 1, s.npair)[0], floats(s.geom_margin, 1, s.ngeom)[0],
+        floats(s.geom_gap, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
+        floats(s.pair_margin, 1, s.npair)[0], floats(s.pair_gap, 1, s.npair)[0],
+        floats(s.user_geom_margin, 1, s.ngeom)[0], floats(s.user_pair_margin, 1, s.npair)[0], s.h,
+    )  # fmt: skip
+    if s.nmocap > 0:
+        widen_for_mocap(s)
+    tendons, ranges = floats(s.tendon_margin, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
+    for i in range(s.ntendon):
+        speed = tendon_speed(s, i, floats(d.qvel, 1, s.nv)[0])
+        reserve = SIZE_RESERVE * (ranges[i, 1] - ranges[i, 0])
+        tendons[i] = SPEED_RESERVE * s.h * abs(speed) + reserve
+    margin, speeds = floats(s.jnt_margin, 1, s.njnt)[0], floats(d.qvel, 1, s.nv)[0]
+    joints, bounds = words(s.joints, s.njnt, 3), floats(s.jnt_range, s.njnt, 2)
+    for j in range(s.njnt):
+        if joints[j, 0] == 0:  # a ball joint, whose limit is an angle
+            margin[j] = LIMIT_REACH
+            continue
+        reserve = SIZE_RESERVE * (bounds[j, 1] - bounds[j, 0])
+        margin[j] = SPEED_RESERVE * s.h * abs(speeds[joints[j, 2]]) + reserve
+
+
+@kernel
+def widen_for_mocap(s: Any) -> None:
+    """Add the way that mocap bodies will go if they go on as they came."""
+    d, opt = data_at(s.data), structs.option_at(s.opt)
+    velocity = floats(s.mocap_velocity, s.nmocap, 6)
+    of_geom, body = words(s.geom_mocap, 1, s.ngeom)[0], words(s.mocap_body, 1, s.nmocap)[0]
+    bodies = integers(s.geom_body, 1, s.ngeom)[0]
+    margin, of_body = floats(s.geom_margin, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0]
+    pos, xpos = floats(d.geom_xpos, s.ngeom, 3), floats(d.xpos, s.nbody, 3)
+    radius = floats(s.radius, 1, s.ngeom)[0]
+    largest = 0.0
+    for g in range(s.ngeom):
+        k = of_geom[g]
+        if k < 0:
+            continue
+        v = velocity[k]
+        arm = radius[g]
+        for e in range(3):
+            arm += abs(pos[g, e] - xpos[body[k], e])
+        speed = np.sqrt(v[0] ** 2 + v[1] ** 2 + v[2] ** 2)
+        speed += arm * np.sqrt(v[3] ** 2 + v[4] ** 2 + v[5] ** 2)
+        margin[g] += SPEED_RESERVE * s.h * speed
+        of_body[bodies[g]] = max(of_body[bodies[g]], margin[g])
+        largest = max(largest, margin[g])
+    opt.o_margin = max(opt.o_margin, 2.0 * largest)
+    pairs, one, other = (
+        floats(s.pair_margin, 1, s.npair)[0], integers(s.pair_geom1, 1, s.npair)[0],
+        integers(s.pair_geom2, 1, s.npair)[0],
+    )  # fmt: skip
+    for k in range(s.npair):
+        pairs[k] = max(pairs[k], margin[one[k]] + margin[other[k]])
+
+
+@kernel
+def tendon_speed(s: Any, i: int, velocity: np.ndarray) -> float:
+    """Return the rate of a tendon's length."""
+    d = data_at(s.data)
+    begin = np.int64(integers(s.ten_J_rowadr, 1, s.ntendon)[0, i])
+    count = np.int64(integers(s.ten_J_rownnz, 1, s.ntendon)[0, i])
+    column, value = integers(s.ten_J_colind + 4 * begin, 1, count)[0], floats(d.ten_J + 8 * begin, 1, count)[0]
+    speed = 0.0
+    for p in range(count):
+        speed += value[p] * velocity[column[p]]
+    return speed
+
+
+@kernel
+def leaves(now: float, after: float, low: float, high: float, margin: float, touch: float) -> bool:
+    """Return whether a motion leads beyond a limit that was not listed."""
+    below = after < low - touch and now - low > margin
+    return below or (after > high + touch and high - now > margin)
+
+
+@kernel
+def widen_exceeded(s: Any, velocity: np.ndarray, unlimited: int, touch: float) -> bool:
+    """Widen the margins of limits that a motion exceeds and that were not listed; whether any."""
+    if s.disabled & unlimited:
+        return False
+    d, found = data_at(s.data), False
+    joints, limited = words(s.joints, s.njnt, 3), booleans(s.jnt_limited, 1, s.njnt)[0]
+    bounds, qpos = floats(s.jnt_range, s.njnt, 2), floats(d.qpos, 1, s.nq)[0]
+    margin = floats(s.jnt_margin, 1, s.njnt)[0]
+    for j in range(s.njnt):
+        if limited[j] and joints[j, 0] == 1:
+            q = qpos[joints[j, 1]]
+            after = q + s.h * velocity[joints[j, 2]]
+            if leaves(q, after, bounds[j, 0], bounds[j, 1], margin[j], touch):
+                margin[j] = LIMIT_REACH
+                found = True
+    limited, bounds = booleans(s.tendon_limited, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
+    margin, length = floats(s.tendon_margin, 1, s.ntendon)[0], floats(d.ten_length, 1, s.ntendon)[0]
+    for i in range(s.ntendon):
+        if limited[i]:
+            after = length[i] + s.h * tendon_speed(s, i, velocity)
+            if leaves(length[i], after, bounds[i, 0], bounds[i, 1], margin[i], touch):
+                margin[i] = LIMIT_REACH
+                found = True
+    return found

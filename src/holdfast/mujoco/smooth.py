@@ -1,0 +1,530 @@
+"""Stage 1: kinematics, contacts within reach, smooth forces; inertia and free velocity.
+
+MuJoCo's integrators treat damping implicitly: ``A (v+ - v) = h f`` with ``A = M + h D``. If contact
+were solved with M and damping applied afterwards, the velocity that is integrated would not be the
+one that was solved for, and feet would slip. Here contact impulses act through the same A:
+
+    A (v+ - v_free) = (impulses),    v_free = v + h A^-1 f
+
+What D is, the model's integrator says:
+
+============  ==============================================================================
+integrator    A
+============  ==============================================================================
+Euler, RK4    M + h (joint damping); M alone with the flag eulerdamp disabled
+implicitfast  M - h (derivative of all smooth forces but Coriolis by velocity), symmetric part
+implicit      the same with Coriolis, symmetric part; M where that is not positive definite
+discrete      M + h D + h^2 K, with springs and position servos, too
+============  ==============================================================================
+
+A has one dense block for each kinematic tree.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast._jit import entry, fast_kernel, kernel
+from holdfast.mujoco import c_api, reach, structs
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.record import Inertia, Status
+from holdfast.mujoco.structs import data_at, floats, integers, words
+
+_DISABLED = mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_EULERDAMP
+_ENABLED = (
+    mujoco.mjtEnableBit.mjENBL_SLEEP
+    | mujoco.mjtEnableBit.mjENBL_SPECULATIVE
+    | mujoco.mjtEnableBit.mjENBL_FWDINV
+    | mujoco.mjtEnableBit.mjENBL_DIAGEXACT
+    | mujoco.mjtEnableBit.mjENBL_INVDISCRETE
+)
+DISABLED, KEPT = int(_DISABLED), ~int(_ENABLED)  # flags that are set, and those left as they are
+UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
+ELLIPTIC, PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+SPARSE, AUTO = int(mujoco.mjtJacobian.mjJAC_SPARSE), int(mujoco.mjtJacobian.mjJAC_AUTO)
+NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
+EULER, RK4 = int(mujoco.mjtIntegrator.mjINT_EULER), int(mujoco.mjtIntegrator.mjINT_RK4)
+IMPLICIT = int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
+IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
+_ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+STATE_KIND = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+_AFTER_VELOCITY = int(mujoco.mjtStage.mjSTAGE_VEL)
+
+LARGEST = float(mujoco.mjMAXVAL)  # beyond this a state has diverged, by MuJoCo's rule
+TOUCHING_MARGIN = 1e-7  # part of the mean size: surfaces closer than this touch, for adhesion
+LARGEST_TURN = 1.5  # a mocap body that turns by more in a step has been placed, not moved [rad]
+
+
+@fast_kernel
+def _rest(numbers: np.ndarray) -> float:
+    """Return 0 if all numbers are finite, else NaN."""
+    rest = 0.0
+    for x in numbers:
+        rest += x - x
+    return rest
+
+
+@entry
+def is_finite(numbers: np.ndarray) -> bool:
+    """Whether all numbers are finite."""
+    return _rest(numbers) == 0.0
+
+
+@kernel
+def beyond(numbers: np.ndarray) -> int:
+    """Return the first number that is NaN or larger than MuJoCo allows; -1 if there is none."""
+    for k in range(numbers.shape[0]):
+        if not abs(numbers[k]) <= LARGEST:
+            return k
+    return -1
+
+
+@entry
+def copy_segments(segments: np.ndarray) -> None:
+    """Copy stretches of memory, (k, 3): target, source, size [bytes]."""
+    for k in range(segments.shape[0]):
+        structs.copy(segments[k, 0], segments[k, 1], segments[k, 2])
+
+
+@kernel
+def follow_user(s: Any) -> None:
+    """Take over what changed in the user's model, and set what exact contact needs."""
+    copy_segments(words(s.segments, s.nsegment, 3))
+    opt = structs.option_at(s.opt)
+    s.h, s.integrator, s.cone, s.disabled = (
+        opt.timestep, opt.integrator, opt.cone, opt.disableflags,
+    )  # fmt: skip
+    opt.disableflags |= DISABLED
+    opt.enableflags &= KEPT
+    opt.solver = NEWTON
+    opt.noslip_iterations = 0
+    if s.integrator == RK4:
+        opt.integrator = EULER
+    s.sparse = opt.jacobian == SPARSE or (opt.jacobian == AUTO and s.chooses_sparse == 1)
+    s.pyramidal = s.cone == PYRAMIDAL and s.pyramids == 1
+    if s.pyramidal == 0:
+        opt.cone = ELLIPTIC
+    if s.integrator == IMPLICITFAST:
+        s.inertia_kind = Inertia.MUJOCO if s.spins == 1 else Inertia.DERIVATIVE
+    elif s.integrator == IMPLICIT:
+        s.inertia_kind = Inertia.MUJOCO
+    elif s.integrator == DISCRETE:
+        s.inertia_kind = Inertia.DISCRETE
+    else:
+        s.inertia_kind = Inertia.PLAIN if s.disabled & UNDAMPED else Inertia.DAMPED
+
+
+@kernel
+def track_mocap(s: Any) -> None:
+    """Find the velocities of mocap bodies from the change of their poses since the last step.
+
+    A body has been placed, and has no velocity, if the data were not left by the last step, or if
+    it has jumped by more than its size.
+    """
+    d = data_at(s.data)
+    pos, quat = floats(d.mocap_pos, s.nmocap, 3), floats(d.mocap_quat, s.nmocap, 4)
+    last, velocity = floats(s.mocap_pose, s.nmocap, 7), floats(s.mocap_velocity, s.nmocap, 6)
+    size = floats(s.mocap_size, 1, s.nmocap)[0]
+    known = d.time == s.left_time
+    for k in range(s.nmocap):
+        far = 0.0
+        for e in range(3):
+            velocity[k, e] = (pos[k, e] - last[k, e]) / s.h
+            far += (pos[k, e] - last[k, e]) ** 2
+        turn = rotation_between(last[k, 3:], quat[k], velocity[k, 3:])
+        if not known or not far <= size[k] * size[k] or turn > LARGEST_TURN:
+            for e in range(6):
+                velocity[k, e] = 0.0
+        else:
+            for e in range(3, 6):
+                velocity[k, e] /= s.h
+
+
+@kernel
+def rotation_between(a: np.ndarray, b: np.ndarray, turn_out: np.ndarray) -> float:
+    """Fill the rotation vector, in the world frame, that turns quaternion a into b; its angle."""
+    w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
+    # b a*, vector part
+    x = -b[0] * a[1] + b[1] * a[0] - b[2] * a[3] + b[3] * a[2]
+    y = -b[0] * a[2] + b[2] * a[0] - b[3] * a[1] + b[1] * a[3]
+    z = -b[0] * a[3] + b[3] * a[0] - b[1] * a[2] + b[2] * a[1]
+    length = np.sqrt(x * x + y * y + z * z)
+    if length == 0.0:
+        turn_out[0] = turn_out[1] = turn_out[2] = 0.0
+        return 0.0
+    angle = 2.0 * np.arctan2(length, abs(w))
+    scale = angle / length if w >= 0.0 else -angle / length
+    turn_out[0], turn_out[1], turn_out[2] = x * scale, y * scale, z * scale
+    return angle
+
+
+@kernel
+def check_state(s: Any, api: Any) -> int:
+    """Keep the state before the step; return DONE, or what is wrong with it."""
+    d = data_at(s.data)
+    c_api.call_state(api.mj_getState, s.model, s.data, s.before, np.int32(STATE_KIND))
+    if not (s.h > 0.0 and s.h < np.inf):
+        return Status.BAD_TIMESTEP
+    if not is_finite(floats(s.before, 1, s.nstate)[0]):
+        return Status.NOT_FINITE
+    if beyond(floats(d.qpos, 1, s.nq)[0]) >= 0 or beyond(floats(d.qvel, 1, s.nv)[0]) >= 0:
+        return Status.DIVERGED
+    return Status.DONE
+
+
+@kernel
+def has_callbacks(api: Any) -> bool:
+    """Return whether the user has set any function that MuJoCo calls."""
+    return (
+        words(api.mjcb_passive, 1, 1)[0, 0] != 0
+        or words(api.mjcb_control, 1, 1)[0, 0] != 0
+        or words(api.mjcb_contactfilter, 1, 1)[0, 0] != 0
+        or words(api.mjcb_sensor, 1, 1)[0, 0] != 0
+        or words(api.mjcb_act_dyn, 1, 1)[0, 0] != 0
+        or words(api.mjcb_act_gain, 1, 1)[0, 0] != 0
+        or words(api.mjcb_act_bias, 1, 1)[0, 0] != 0
+    )
+
+
+@kernel
+def memory_warnings(s: Any) -> int:
+    """Return how often memory did not suffice for contacts or rows."""
+    total = 0
+    for kind in structs.FULL:  # each warning has two numbers: what it was about, and how often
+        total += integers(s.data + structs.WARNING_AT + 8 * kind + 4, 1, 1)[0, 0]
+    return total
+
+
+@kernel
+def list_constraints(s: Any, api: Any) -> None:
+    """List contacts and limits within the present margins, and their rows."""
+    c_api.call(api.mj_collision, s.model, s.data)
+    c_api.call(api.mj_makeConstraint, s.model, s.data)
+
+
+@kernel
+def use_touching_margins(s: Any) -> None:
+    """Widen the user's margins by a hair: bodies that touch without sinking in do attract."""
+    hair = TOUCHING_MARGIN * s.size
+    for margin in (floats(s.geom_margin, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
+                   floats(s.pair_margin, 1, s.npair)[0]):  # fmt: skip
+        for k in range(margin.shape[0]):
+            margin[k] += hair
+
+
+@kernel
+def forward(s: Any, api: Any) -> None:
+    """MuJoCo's pipeline up to the smooth acceleration, with margins that reach far enough."""
+    d, opt, m = data_at(s.data), structs.option_at(s.opt), s.model
+    energy = opt.enableflags & _ENERGY
+    d.flg_energypos = d.flg_energyvel = d.flg_subtreevel = d.flg_rnepost = False
+    c_api.call(api.mj_fwdKinematics, m, s.data)
+    if s.adhesive == 1:
+        use_touching_margins(s)
+    else:
+        c_api.call(api.mj_comVel, m, s.data)
+        reach.widen_margins(s)
+    if s.integrator == DISCRETE:  # its metric is built by the whole stage only
+        c_api.call(api.mj_fwdPosition, m, s.data)
+    else:
+        c_api.call(api.mj_makeM, m, s.data)
+        c_api.call(api.mj_factorM, m, s.data)
+        list_constraints(s, api)
+        c_api.call(api.mj_transmission, m, s.data)
+    if s.nsensor > 0:
+        c_api.call(api.mj_sensorPos, m, s.data)
+    if energy:
+        c_api.call(api.mj_energyPos, m, s.data)
+    c_api.call(api.mj_fwdVelocity, m, s.data)
+    if s.nsensor > 0:
+        c_api.call(api.mj_sensorVel, m, s.data)
+    if energy:
+        c_api.call(api.mj_energyVel, m, s.data)
+    if s.integrator == DISCRETE:
+        c_api.call_flags(api.mj_forwardSkip, m, s.data, np.int32(_AFTER_VELOCITY), np.int32(1))
+    else:
+        c_api.call(api.mj_fwdActuation, m, s.data)
+        c_api.call(api.mj_fwdAcceleration, m, s.data)
+
+
+@kernel
+def list_reachable(s: Any, api: Any) -> None:
+    """List what can be reached in this step; adhesion needed the user's margins before."""
+    c_api.call(api.mj_comVel, s.model, s.data)
+    reach.widen_margins(s)
+    list_constraints(s, api)
+    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+
+
+@kernel
+def smooth(s: Any, api: Any) -> int:
+    """Stage 1 in compiled code; return DONE, or why the step cannot be taken."""
+    if has_callbacks(api):
+        return Status.CALLBACKS
+    follow_user(s)
+    status = check_state(s, api)
+    if status != Status.DONE:
+        return status
+    if s.nmocap > 0:
+        track_mocap(s)
+    full = memory_warnings(s)
+    forward(s, api)
+    return Status.FULL if memory_warnings(s) != full else Status.DONE
+
+
+@kernel
+def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: np.ndarray) -> int:
+    """Fill the inertia of each tree and the free velocity; return DONE or MORE_BLOCKS.
+
+    Args:
+        s, api: record of the step; MuJoCo's functions.
+        inertia, free: blocks, and (nv,); filled.
+        work: as long as the largest block, and nv more.
+    """
+    d, nv, h, kind = data_at(s.data), s.nv, s.h, s.inertia_kind
+    qvel, force = floats(d.qvel, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
+    rate = floats(d.qacc_smooth, 1, nv)[0]
+    fill_mass(s, d, inertia)
+    for j in range(nv):
+        free[j] = qvel[j] + h * rate[j]
+    if kind == Inertia.PLAIN:
+        return Status.DONE
+    if kind == Inertia.DERIVATIVE and api.mjd_smooth_vel != 0:
+        c_api.call_flag(api.mjd_smooth_vel, s.model, s.data, np.int32(0))
+    elif kind == Inertia.DERIVATIVE or kind == Inertia.MUJOCO:
+        step_implicitly(s, api, d, free)
+    if kind == Inertia.DISCRETE and d.efm_active != 0 and not add_discrete(s, d, inertia):
+        return Status.MORE_BLOCKS
+    tree, block = words(s.tree, 1, s.ntree + 1)[0], words(s.block, 1, s.ntree + 1)[0]
+    if kind == Inertia.DERIVATIVE or kind == Inertia.MUJOCO:
+        subtract_derivative(s, d, inertia, h)
+    for t in range(s.ntree):
+        begin, end = tree[t], tree[t + 1]
+        size = end - begin
+        A = inertia[block[t] : block[t + 1]].reshape(size, size)
+        damped = kind != Inertia.DAMPED or add_damping(s, qvel, A, begin, h)
+        if not damped:
+            continue
+        L = work[: size * size].reshape(size, size)
+        x = work[size * size : size * size + size]
+        if not cholesky(A, L):  # as with feedback that accelerates: the mass alone
+            restore_mass(s, d, inertia, begin, end)
+            continue
+        if kind == Inertia.MUJOCO:
+            continue
+        for j in range(size):
+            x[j] = force[begin + j]
+        if kind == Inertia.DISCRETE and d.efm_active != 0:
+            for shift in (d.efm_c, d.efm_ca):  # null if MuJoCo has not needed them
+                if shift != 0:
+                    more = floats(shift, 1, nv)[0]
+                    for j in range(size):
+                        x[j] += more[begin + j]
+        cholesky_solve(L, x)
+        for j in range(size):
+            free[begin + j] = qvel[begin + j] + h * x[j]
+    return Status.DONE
+
+
+@kernel
+def fill_mass(s: Any, d: Any, inertia: np.ndarray) -> None:
+    """Fill the blocks with M, which MuJoCo stores by the entries of its lower triangle."""
+    for k in range(inertia.shape[0]):
+        inertia[k] = 0.0
+    M, at = floats(d.M, 1, s.nM)[0], words(s.M_at, s.nM, 2)
+    for k in range(s.nM):
+        inertia[at[k, 0]] = inertia[at[k, 1]] = M[k]
+
+
+@kernel
+def restore_mass(s: Any, d: Any, inertia: np.ndarray, begin: int, end: int) -> None:
+    """Fill the block of the coordinates from `begin` to `end` with M again."""
+    tree, block = words(s.tree, 1, s.ntree + 1)[0], words(s.block, 1, s.ntree + 1)[0]
+    low = high = 0
+    for t in range(s.ntree):
+        if tree[t] == begin:
+            low, high = block[t], block[t + 1]
+    for k in range(low, high):
+        inertia[k] = 0.0
+    M, at = floats(d.M, 1, s.nM)[0], words(s.M_at, s.nM, 2)
+    for k in range(s.nM):
+        if low <= at[k, 0] < high:
+            inertia[at[k, 0]] = inertia[at[k, 1]] = M[k]
+
+
+@kernel
+def add_damping(s: Any, qvel: np.ndarray, A: np.ndarray, begin: int, h: float) -> bool:
+    """Add h times the slope of the damping force ``a v + b v |v| + c v^3``; whether there is any."""
+    damping = floats(s.dof_damping, 1, s.nv)[0]
+    poly = floats(s.dof_dampingpoly, s.nv, s.poly)
+    some = False
+    for j in range(A.shape[0]):
+        i = begin + j
+        slope, speed = damping[i], 1.0
+        for k in range(s.poly):
+            speed *= abs(qvel[i])
+            slope += (k + 2) * poly[i, k] * speed
+        if slope > 0.0:
+            some = True
+            A[j, j] += h * slope
+    return some
+
+
+@kernel
+def subtract_derivative(s: Any, d: Any, inertia: np.ndarray, h: float) -> None:
+    """Subtract h times the symmetric part of qDeriv."""
+    at, D = words(s.D_at, s.nD, 4), floats(d.qDeriv, 1, s.entries_of_D)[0]
+    for k in range(s.nD):
+        x = inertia[at[k, 0]] - 0.5 * h * D[at[k, 2]] - 0.5 * h * D[at[k, 3]]
+        inertia[at[k, 0]] = inertia[at[k, 1]] = x
+
+
+@kernel
+def step_implicitly(s: Any, api: Any, d: Any, free: np.ndarray) -> None:
+    """Fill in the velocity that `mj_implicit` finds without constraints; qDeriv is filled, too.
+
+    The function advances the state as a side effect; the state is put back.
+    """
+    force, qvel = floats(d.qfrc_constraint, 1, s.nv)[0], floats(d.qvel, 1, s.nv)[0]
+    for j in range(s.nv):
+        force[j] = 0.0
+    c_api.call(api.mj_implicit, s.model, s.data)
+    for j in range(s.nv):
+        free[j] = qvel[j]
+    c_api.call_state(api.mj_setState, s.model, s.data, s.before, np.int32(STATE_KIND))
+
+
+@kernel
+def add_discrete(s: Any, d: Any, inertia: np.ndarray) -> bool:
+    """Add ``h D + h^2 K`` of the discrete integrator; False if it couples trees."""
+    nv = s.nv
+    tree, block = words(s.tree, 1, s.ntree + 1)[0], words(s.block, 1, s.ntree + 1)[0]
+    if d.efm_fluid != 0:
+        fluid, at = floats(d.efm_fluid, 1, s.nM)[0], words(s.M_at, s.nM, 2)
+        for k in range(s.nM):
+            inertia[at[k, 0]] += fluid[k]
+            if at[k, 1] != at[k, 0]:
+                inertia[at[k, 1]] += fluid[k]
+    diagonal = floats(d.efm_diag, 1, nv)[0]
+    for t in range(s.ntree if d.efm_diag != 0 else 0):
+        size = tree[t + 1] - tree[t]
+        for j in range(size):
+            inertia[block[t] + j * (size + 1)] += diagonal[tree[t] + j]
+    whole = True
+    if d.nefmT > 0:
+        which, scale = integers(d.efm_tid, 1, d.nefmT)[0], floats(d.efm_ts, 1, d.nefmT)[0]
+        for k in range(d.nefmT):
+            i = which[k]
+            begin = np.int64(integers(s.ten_J_rowadr, 1, s.ntendon)[0, i])
+            count = np.int64(integers(s.ten_J_rownnz, 1, s.ntendon)[0, i])
+            column = integers(s.ten_J_colind + 4 * begin, 1, count)[0]
+            value = floats(d.ten_J + 8 * begin, 1, count)[0]
+            whole = add_outer(tree, block, column, value, scale[k], inertia) and whole
+    if d.nefmA > 0:
+        which, scale = integers(d.efm_aid, 1, d.nefmA)[0], floats(d.efm_as, 1, d.nefmA)[0]
+        for k in range(d.nefmA):
+            i = np.int64(which[k])
+            begin = np.int64(integers(d.moment_rowadr + 4 * i, 1, 1)[0, 0])
+            count = np.int64(integers(d.moment_rownnz + 4 * i, 1, 1)[0, 0])
+            column = integers(d.moment_colind + 4 * begin, 1, count)[0]
+            value = floats(d.actuator_moment + 8 * begin, 1, count)[0]
+            whole = add_outer(tree, block, column, value, scale[k], inertia) and whole
+    return whole
+
+
+@kernel
+def add_outer(
+    tree: np.ndarray, block: np.ndarray, column: np.ndarray, value: np.ndarray, scale: float,
+    inertia: np.ndarray,
+) -> bool:  # fmt: skip
+    """Add ``scale j j'`` of a sparse row j; False if its coordinates are in several trees."""
+    if column.shape[0] == 0:
+        return True
+    t = 0
+    while tree[t + 1] <= column[0]:
+        t += 1
+    begin, size = tree[t], tree[t + 1] - tree[t]
+    for p in range(column.shape[0]):
+        if column[p] < begin or column[p] >= begin + size:
+            return False
+    for p in range(column.shape[0]):
+        for q in range(column.shape[0]):
+            at = block[t] + (column[p] - begin) * size + column[q] - begin
+            inertia[at] += scale * value[p] * value[q]
+    return True
+
+
+@kernel
+def cholesky(A: np.ndarray, L_out: np.ndarray) -> bool:
+    """Fill the lower factor of A; False if A is not positive definite."""
+    n = A.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            x = A[i, j]
+            for k in range(j):
+                x -= L_out[i, k] * L_out[j, k]
+            if i == j:
+                if not x > 0.0:
+                    return False
+                L_out[i, i] = np.sqrt(x)
+            else:
+                L_out[i, j] = x / L_out[j, j]
+    return True
+
+
+@kernel
+def cholesky_solve(L: np.ndarray, x: np.ndarray) -> None:
+    """Solve ``L L' x = b`` in place."""
+    n = L.shape[0]
+    for i in range(n):
+        y = x[i]
+        for k in range(i):
+            y -= L[i, k] * x[k]
+        x[i] = y / L[i, i]
+    for i in range(n - 1, -1, -1):
+        y = x[i]
+        for k in range(i + 1, n):
+            y -= L[k, i] * x[k]
+        x[i] = y / L[i, i]
+
+
+def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[Any, Any]:
+    """Where the entries of M (nM, 2) and of its derivative (pairs, 4) are in the blocks.
+
+    M holds entries at or left of the diagonal, each of which stands twice in a block; the
+    derivative holds those on the right, too: the last two columns are where MuJoCo has the two.
+    """
+    part = np.searchsorted(tree, np.arange(model.nv), side="right") - 1
+    size = np.diff(tree)
+
+    def at(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        t = part[i]
+        return block[t] + (i - tree[t]) * size[t] + (j - tree[t])
+
+    i, j = np.repeat(np.arange(model.nv), model.M_rownnz), model.M_colind.astype(np.int64)
+    in_M = np.stack([at(i, j), at(j, i)], axis=1)
+    i, j = np.repeat(np.arange(model.nv), model.D_rownnz), model.D_colind.astype(np.int64)
+    where = {pair: k for k, pair in enumerate(zip(i.tolist(), j.tolist(), strict=True))}
+    lower = j <= i
+    i, j = i[lower], j[lower]
+    pairs = list(zip(i.tolist(), j.tolist(), strict=True))
+    here = np.array([where[b, a] for a, b in pairs], dtype=np.int64)
+    there = np.array([where[a, b] for a, b in pairs], dtype=np.int64)
+    return in_M, np.stack([at(i, j), at(j, i), here, there], axis=1)
+
+
+def inertia_kind(private: Any) -> Inertia:
+    """Which implicit terms the inertia has, see `follow_user`."""
+    if private.integrator == IMPLICITFAST:
+        return Inertia.MUJOCO if private.spins else Inertia.DERIVATIVE
+    if private.integrator == IMPLICIT:
+        return Inertia.MUJOCO
+    if private.integrator == DISCRETE:
+        return Inertia.DISCRETE
+    return Inertia.PLAIN if private.user_flags & UNDAMPED else Inertia.DAMPED

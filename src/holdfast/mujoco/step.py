@@ -1,0 +1,321 @@
+"""A step: the six stages of `docs/mujoco.rst`, in compiled code that calls MuJoCo's functions."""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from holdfast._jit import CEntry, kernel
+from holdfast.mujoco import c_api, structs
+from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.ladder import JAMMED, NEEDED, RESIDUAL
+from holdfast.mujoco.constraints import (
+    CONTACT,
+    NO_SLIP,
+    Constraints,
+    carve,
+    is_free,
+    read_constraints,
+    row_speed,
+    take_gaps,
+)
+from holdfast.mujoco.friction_watch import lacks_friction
+from holdfast.mujoco.lookahead import LISTED, NOTHING, ROUNDS, look_ahead, moves_far
+from holdfast.mujoco.record import Stage, Status, record_at
+from holdfast.mujoco.smooth import (
+    DISCRETE,
+    IMPLICIT,
+    IMPLICITFAST,
+    RK4,
+    beyond,
+    copy_segments,
+    fill_inertia,
+    list_reachable,
+    smooth,
+)
+from holdfast.mujoco.stabilization import OPTIONS, STUCK, solve, stabilize, violations
+from holdfast.mujoco.structs import data_at, floats, words
+from holdfast.mujoco.warm_start import recall, remember
+from holdfast.mujoco.writeback import (
+    integrate,
+    list_as_user,
+    mark_contacts,
+    read_limit_sensors,
+    read_sensors,
+    write_back,
+)
+
+_SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
+MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
+
+
+@kernel
+def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
+    """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED."""
+    left = s.work_size - (rest - s.work) // 8
+    status = solve(arrays, answer, floats(rest, 1, left)[0], words(rest, 1, left)[0],
+                   OPTIONS)  # fmt: skip
+    s.solve_status, s.residual = status, answer.report[RESIDUAL]
+    if status == MORE_MEMORY:
+        s.work_needed = s.work_size - left + np.int64(answer.report[NEEDED])
+        return Status.MORE_MEMORY
+    if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
+        return Status.DONE
+    return Status.UNSOLVED
+
+
+@kernel
+def find_motion(s: Any, api: Any) -> int:
+    """Stages 2 to 4: rows, solve, look-ahead; return DONE, or why there is no motion."""
+    inertia, free = floats(s.inertia, 1, s.nblock)[0], floats(s.free, 1, s.nv)[0]
+    scratch = floats(s.scratch, 1, s.nscratch)[0]
+    if s.has_inertia == 0:
+        status = fill_inertia(s, api, inertia, free, scratch)
+        if status != Status.DONE:
+            return status
+        if s.adhesive == 1:
+            list_reachable(s, api)
+            take_gaps(s)
+        s.has_inertia = 1
+    status = read_constraints(s, api)
+    if status != Status.DONE:
+        return status
+    arrays, answer, cs, rest = carve(s)
+    if s.only_read == 1:
+        return Status.STOPPED
+    if s.integrator != DISCRETE and is_free(s, arrays, cs):
+        s.contact_free = 1
+        for j in range(s.nv):
+            answer.velocity[j] = free[j]
+        for r in range(s.rows):
+            answer.impulse[r] = 0.0
+        for i in range(s.constraints):
+            answer.state[i] = 0
+    else:
+        recall(s, arrays, cs, answer)
+        status = solve_contacts(s, arrays, answer, rest)
+    rounds = 0
+    while status == Status.DONE and rounds < ROUNDS:
+        if beyond(answer.velocity) >= 0:
+            return Status.DIVERGED
+        found = look_ahead(s, api, arrays, cs, answer.velocity, moves_far(s, answer.velocity))
+        if found == NOTHING:
+            break
+        rounds += 1
+        s.contact_free = 0
+        s.redone += 1
+        remember(s, arrays, cs, answer)
+        if found == LISTED:
+            status = read_constraints(s, api)
+            if status != Status.DONE:
+                return status
+            arrays, answer, cs, rest = carve(s)
+            recall(s, arrays, cs, answer)
+        else:
+            update_gaps(s, arrays, cs)
+        status = solve_contacts(s, arrays, answer, rest)
+    return status
+
+
+@kernel
+def update_gaps(s: Any, arrays: Arrays, cs: Constraints) -> None:
+    """Take over gaps that the look-ahead has corrected."""
+    gaps = floats(s.gaps, 1, s.capacity)[0]
+    for k in range(cs.kind.shape[0]):
+        if cs.kind[k] == CONTACT and gaps[cs.source[k]] != cs.gap[k]:
+            r, gap = arrays.row[k], gaps[cs.source[k]]
+            arrays.target[r] += min(-gap / s.h, 0.0) - min(-cs.gap[k] / s.h, 0.0)
+            cs.gap[k] = gap
+
+
+@kernel
+def write_freely(s: Any, api: Any) -> None:
+    """Write the acceleration of a step in which nothing touches, and no forces."""
+    d, nv = data_at(s.data), s.nv
+    if d.nefc == 0:
+        if s.integrator != DISCRETE:
+            c_api.call(api.mj_fwdConstraint, s.model, s.data)
+    else:
+        arrays, answer, cs, _ = carve(s)
+        mark_contacts(s, arrays, cs, answer)
+        list_as_user(s, api, arrays, cs, answer)
+        qacc, smooth_qacc = floats(d.qacc, 1, nv)[0], floats(d.qacc_smooth, 1, nv)[0]
+        warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
+        for j in range(nv):
+            qacc[j] = warmstart[j] = smooth_qacc[j]
+            force[j] = 0.0
+        efc_force = floats(d.efc_force, 1, d.nefc)[0]
+        for r in range(d.nefc):
+            efc_force[r] = 0.0
+
+
+@kernel
+def integrate_freely(s: Any, api: Any) -> None:
+    """Advance the state as MuJoCo does, with its own integrator."""
+    opt, d = structs.option_at(s.opt), data_at(s.data)
+    if s.integrator != DISCRETE:
+        opt.disableflags = s.disabled
+    if s.integrator == RK4:
+        copy_segments(words(s.segments, s.nsegment, 3))
+        c_api.call_flag(api.mj_RungeKutta, s.model, s.data, np.int32(4))
+    elif s.integrator == IMPLICIT or s.integrator == IMPLICITFAST:
+        c_api.call(api.mj_implicit, s.model, s.data)
+    else:
+        c_api.call(api.mj_Euler, s.model, s.data)
+    structs.copy(s.velocity, d.qvel, 8 * s.nv)
+
+
+@kernel
+def is_given(s: Any) -> bool:
+    """Return whether the position at the start was not left there by the last step."""
+    before, left = floats(s.before, 1, s.nstate)[0], floats(s.left, 1, s.nq)[0]
+    for k in range(s.nq):
+        if before[1 + k] != left[k]:
+            return True
+    return False
+
+
+@kernel
+def leave(s: Any) -> None:
+    """Remember what the next step of the same data has to know."""
+    d = data_at(s.data)
+    structs.copy(s.left, d.qpos, 8 * s.nq)
+    s.left_time = d.time
+    if s.nmocap > 0:
+        pose = floats(s.mocap_pose, s.nmocap, 7)
+        pos, quat = floats(d.mocap_pos, s.nmocap, 3), floats(d.mocap_quat, s.nmocap, 4)
+        for k in range(s.nmocap):
+            for e in range(3):
+                pose[k, e] = pos[k, e]
+            for e in range(4):
+                pose[k, 3 + e] = quat[k, e]
+
+
+@kernel
+def sliding_speed(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> float:
+    """Return the fastest sliding of a pressed contact whose law is not to slip."""
+    fastest = largest = 0.0
+    for i in range(cs.kind.shape[0]):
+        if arrays.law[i] == NO_SLIP:
+            largest = max(largest, answer.impulse[arrays.row[i]])
+    for i in range(cs.kind.shape[0]):
+        first = arrays.row[i]
+        if arrays.law[i] != NO_SLIP or answer.impulse[first] <= 1e-9 * largest:
+            continue
+        square = 0.0
+        for e in range(1, min(3, arrays.row[i + 1] - first)):
+            u = row_speed(arrays, i, e, answer.velocity) - arrays.target[first + e]
+            square += u * u
+        fastest = max(fastest, np.sqrt(square))
+    return fastest
+
+
+@kernel
+def finish(s: Any, api: Any) -> int:
+    """Stages 5 and 6 after the forces are written: integrate, correct the position, report."""
+    given = is_given(s)
+    arrays, answer, cs, rest = carve(s)
+    integrate(s, api)
+    violations(s, arrays, cs, answer.velocity)
+    stabilize(s, api, arrays, cs, answer, rest, given)
+    remember(s, arrays, cs, answer)
+    leave(s)
+    s.fastest = max(s.fastest, sliding_speed(s, arrays, cs, answer))
+    s.lacks = s.quiet == 0 and lacks_friction(s, arrays, cs, answer)
+    approximate = s.solve_status == _APPROXIMATE
+    s.uncertified += approximate
+    s.inconsistent += answer.report[JAMMED] > 0.0
+    told = s.told_overlap == 1 or s.stuck < STUCK
+    told = told and (s.told_rk4 == 1 or s.integrator != RK4)
+    told = told and (s.told_uncertified == 1 or not approximate)
+    return Status.DONE if told and s.lacks == 0 else Status.REPORT
+
+
+@kernel
+def prepare_motion(s: Any, api: Any) -> int:
+    """Stages 2 to 4; nothing is solved if nothing is within reach."""
+    d = data_at(s.data)
+    if d.nefc == 0 and s.adhesive == 0 and s.only_read == 0:
+        s.contact_free = 1
+        return Status.DONE
+    if s.has_gaps == 0:
+        if d.ncon > s.capacity:
+            s.work_needed, s.capacity_needed = s.work_size, d.ncon
+            return Status.MORE_MEMORY
+        take_gaps(s)
+        s.has_gaps = 1
+    return find_motion(s, api)
+
+
+@kernel
+def write(s: Any, api: Any) -> int:
+    """Stage 5; return DONE, or FREE or WRITTEN if the rest is left to Python."""
+    if s.contact_free == 1:
+        write_freely(s, api)
+        s.left_over = 0.0
+        s.memo_count = 0
+        if s.callbacks == 1:
+            return Status.FREE
+    else:
+        arrays, answer, cs, _ = carve(s)
+        write_back(s, api, arrays, cs, answer)
+        if s.callbacks == 1:
+            return Status.WRITTEN
+    read_sensors(s, api)
+    return Status.DONE
+
+
+@kernel
+def take_step(s: Any) -> int:
+    """Advance mjData by one step; stages as in docs/mujoco.rst. Return a `Status`."""
+    api, status = c_api.api_at(s.api), Status.DONE
+    if s.begun == 0:
+        s.has_inertia = s.has_gaps = s.contact_free = s.constraints = s.rows = 0
+        s.panels = s.entries = s.solve_status = 0
+        s.begun = 1
+    if s.stage == Stage.SMOOTH:
+        status = smooth(s, api)
+        if status == Status.DONE and s.stop == Stage.SMOOTH:
+            status = Status.STOPPED
+    if status == Status.DONE and s.stage <= Stage.CONSTRAINTS:
+        status = prepare_motion(s, api)
+        if status == Status.DONE and s.stop == Stage.CONSTRAINTS:
+            status = Status.STOPPED
+    if status == Status.DONE and s.stage <= Stage.WRITE:
+        status = write(s, api)
+    if status != Status.DONE:
+        return status
+    if s.stage >= Stage.INTEGRATE:
+        read_limit_sensors(s)
+    if s.integrate == 0:
+        return Status.DONE
+    if s.contact_free == 0:
+        return finish(s, api)
+    if s.stage != Stage.LEAVE:
+        integrate_freely(s, api)
+    leave(s)
+    return Status.DONE
+
+
+def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
+    """Take the step that a record at an address describes; `guarded` has an empty model."""
+    s = record_at(address)
+    s.status = Status.MUJOCO_ERROR
+    s.status = take_step(s)
+    if s.status == Status.DONE:
+        s.begun = s.stage = 0
+
+
+step_at = CEntry(_step_at)
+
+
+def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:
+    """The arrays of the last step as views, see `carve`."""
+    plain = getattr(carve, "py_func", carve)
+    scope = {**plain.__globals__, "floats": structs.plain_floats, "words": structs.plain_words}
+    return FunctionType(plain.__code__, scope)(structs.Fields(record[0]))

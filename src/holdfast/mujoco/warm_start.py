@@ -1,0 +1,58 @@
+"""Warm starts: impulses of the last step, known by the identity of each constraint.
+
+Contacts come and go, and stand elsewhere in the list of every step. A contact is known by its two
+geoms and its order among those between them, a limit by its joint and side.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast._jit import kernel
+from holdfast.contact.arrays import Answer, Arrays
+from holdfast.mujoco.constraints import COLUMNS, Constraints
+from holdfast.mujoco.structs import floats, words
+
+WINDOW = 64  # entries that are looked at for a constraint: lists have about the same order
+UNKNOWN = -1
+
+
+@kernel
+def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
+    """Fill impulses and states of the last step; zero and UNKNOWN for what is new."""
+    count = s.memo_count
+    key, state = words(s.memo_key, 1, count)[0], words(s.memo_state, 1, count)[0]
+    impulse = floats(s.memo_impulse, count, COLUMNS)
+    next_ = 0
+    for i in range(cs.key.shape[0]):
+        answer.state[i] = UNKNOWN
+        first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
+        for e in range(dim):
+            answer.impulse[first + e] = 0.0
+        for e in range(min(count, WINDOW)):
+            k = next_ + e
+            if k >= count:
+                k -= count
+            if key[k] == cs.key[i]:
+                answer.state[i] = state[k]
+                for r in range(dim):
+                    answer.impulse[first + r] = impulse[k, r]
+                next_ = k + 1 if k + 1 < count else 0
+                break
+
+
+@kernel
+def remember(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
+    """Keep impulses and states for the next step."""
+    count = min(cs.key.shape[0], s.memo_size)
+    key, state = words(s.memo_key, 1, count)[0], words(s.memo_state, 1, count)[0]
+    impulse = floats(s.memo_impulse, count, COLUMNS)
+    for i in range(count):
+        key[i], state[i] = cs.key[i], answer.state[i]
+        first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
+        for e in range(COLUMNS):
+            impulse[i, e] = answer.impulse[first + e] if e < dim else 0.0
+    s.memo_count = count
