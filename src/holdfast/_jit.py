@@ -26,6 +26,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -125,7 +126,15 @@ def _stamp() -> tuple[tuple[str, int, int], ...]:
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
-_STAMP = _stamp()
+def _mujoco() -> str:
+    """Version of MuJoCo: kernels know where the fields of its structs are."""
+    try:
+        return version("mujoco")
+    except PackageNotFoundError:
+        return ""
+
+
+_STAMP = (*_stamp(), _mujoco())
 
 
 def _stamped(kernel: Any) -> Any:

@@ -135,7 +135,7 @@ def test_passive_scene_gains_no_energy_and_sinks_in_nowhere(name: str) -> None:
     for _ in range(count):
         stepper.step(ledger.data)
         assert ledger.gain() <= 1e-12 * first
-        assert ledger.penetration < (4e-4 if name in ROUND else 2e-5)
+        assert ledger.penetration < (5e-4 if name in ROUND else 2e-5)
     assert ledger.energy < 0.99 * first  # something did happen
     assert stepper.inconsistent_steps <= 0.2 * count
     assert stepper.fastest_slip < 1e-4  # in hard impacts

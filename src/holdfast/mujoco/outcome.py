@@ -74,7 +74,7 @@ class Outcome:
     def problem(self, contacts: np.ndarray | None = None) -> ContactProblem:
         """The contact problem of some contacts, or of all, at velocity level.
 
-        A compliant row ``J v+ + R p = c`` appears as ``J v+ = c - R p``.
+        Friction of contacts with Coulomb's law is that of the law, of others what is declared.
         """
         if contacts is None:
             contacts = np.flatnonzero(self.kind == Kind.CONTACT)
@@ -93,11 +93,22 @@ class Outcome:
         return ContactProblem(
             M=self.A, v=self.v, f=f, h=self.h, N=self.J[first], S=S, T=T, R=self.J[R],
             R_contact=R_contact, J=self.J[joints],
-            c_J=self.target[joints] - self.compliance[joints] * self.impulse[joints],
+            c_J=self.target[joints],
+            compliance_J=self.compliance[joints] if self.compliance[joints].any() else None,
             U=self.J[limits], c_U=self.target[limits], c_N=self.target[first], D=self.J[dry],
-            D_bound=self.bound[dry], mu=self.mu[contacts], mu_v=mu_v, bodies=self.bodies[contacts],
+            D_bound=self.bound[dry], mu=self._friction(contacts), mu_R=self.friction[R], mu_v=mu_v, bodies=self.bodies[contacts],
             Ndot_v=rate[first], Udot_v=rate[limits], Jdot_v=rate[joints],
         )  # fmt: skip
+
+    def _friction(self, contacts: np.ndarray) -> np.ndarray:
+        """(n,) coefficients of sliding friction, or (n, 2) if those of the tangents differ."""
+        mu = np.repeat(self.mu[contacts, None], 2, axis=1)
+        first = self.row[contacts]
+        slides = self.row[contacts + 1] - first >= 3
+        slides &= self.law[contacts] == LawKind.COULOMB
+        for e in range(2):
+            mu[slides, e] = self.friction[first[slides] + 1 + e]
+        return mu[:, 0] if np.array_equal(mu[:, 0], mu[:, 1]) else mu
 
     @cached_property
     def solution(self) -> ContactSolution:
@@ -118,7 +129,7 @@ class Outcome:
             unilateral=self.impulse[limits], dry=self.impulse[dry], sticking=sticking, pivots=0,
             loaded=loaded, active=self.J[:0], drag=np.zeros((len(self.v), len(self.v))),
             bilateral_rows=np.arange(len(joints)), rank=len(joints), rank_gap=np.inf,
-            rank_ambiguous=False,
+            rank_ambiguous=False, law=self.law[contacts], mu=problem.mu, mu_v=problem.mu_v,
         )  # fmt: skip
 
 

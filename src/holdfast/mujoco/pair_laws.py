@@ -24,7 +24,7 @@ import numpy as np
 from holdfast.contact.arrays import LawKind
 from holdfast.contact.laws import Law, coulomb, frictionless, stick, viscous
 from holdfast.errors import InputError
-from holdfast.models import ContactModel, Frictionless, NoSlip, Viscous
+from holdfast.models import ContactModel, Coulomb, Frictionless, Mixed, NoSlip, Viscous
 from holdfast.mujoco._mj import mujoco
 
 PREFIX = "holdfast:"
@@ -53,13 +53,14 @@ def law_of_model(contact: Any) -> Law | None:
     if isinstance(contact, Frictionless):
         return frictionless()
     if isinstance(contact, Viscous):
-        return viscous(contact.mu_v) if np.ndim(contact.mu_v) == 0 else None
+        plain = contact.level == "velocity" and not contact.per_pair
+        one = contact.mu_v is not None and np.ndim(contact.mu_v) == 0
+        return viscous(contact.mu_v) if plain and one else None
+    if isinstance(contact, Coulomb):
+        return coulomb(contact.mu) if contact.mu is None or np.ndim(contact.mu) == 0 else None
+    if isinstance(contact, Mixed):
+        return contact.laws if isinstance(contact.laws, Law) else None
     if isinstance(contact, ContactModel):
-        if type(contact).__name__ == "Coulomb":
-            return coulomb(getattr(contact, "mu", None))
-        if type(contact).__name__ == "Mixed":
-            laws: Any = contact
-            return laws.laws if isinstance(laws.laws, Law) else None
         return None
     raise InputError("contact", f"is {contact!r}; expected a contact model, as Coulomb()")
 

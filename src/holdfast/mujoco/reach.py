@@ -111,7 +111,7 @@ def widen_margins(s: Any) -> None:
     for i in range(s.ntendon):
         speed = tendon_speed(s, i, floats(d.qvel, 1, s.nv)[0])
         reserve = SIZE_RESERVE * (ranges[i, 1] - ranges[i, 0])
-        tendons[i] = SPEED_RESERVE * s.h * abs(speed) + reserve
+        tendons[i] = max(SPEED_RESERVE * s.h * abs(speed) + reserve, tendons[i])  # or the user's
     margin, speeds = floats(s.jnt_margin, 1, s.njnt)[0], floats(d.qvel, 1, s.nv)[0]
     joints, bounds = words(s.joints, s.njnt, 3), floats(s.jnt_range, s.njnt, 2)
     for j in range(s.njnt):
@@ -119,7 +119,8 @@ def widen_margins(s: Any) -> None:
             margin[j] = LIMIT_REACH
             continue
         reserve = SIZE_RESERVE * (bounds[j, 1] - bounds[j, 0])
-        margin[j] = SPEED_RESERVE * s.h * abs(speeds[joints[j, 2]]) + reserve
+        reach = SPEED_RESERVE * s.h * abs(speeds[joints[j, 2]]) + reserve
+        margin[j] = max(reach, margin[j])  # or the user's
 
 
 @kernel

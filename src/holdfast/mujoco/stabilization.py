@@ -52,9 +52,11 @@ LARGEST_STEP = 0.02  # a correction moves no coordinate by more [m, rad]: rows a
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
 HELD = 1e-7  # compliance of rows that hold, as a part of that of their bodies
+SOON_PAID = 1e-2  # part of the mean size: what waits to be paid and is less is tried in every step
 HELPS = 0.1  # part of what it may remove that a correction removes, if it helps
-STUCK = 5  # corrections in a row that do not help, after which they become seldom
-SELDOM = 64  # steps between corrections that have not helped
+STUCK = 5  # corrections in a row that do not help, after which they become fewer
+HOPELESS = 10  # the same, after which it is said that what is violated stays so
+SELDOM = 64  # most steps between corrections that have not helped
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
@@ -244,8 +246,8 @@ def label_islands(arrays: Arrays, label: np.ndarray) -> None:
 
 @kernel
 def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndarray,
-        dq: np.ndarray) -> None:  # fmt: skip
-    """Shorten the displacement of each island to what the step has taken out there.
+        dq: np.ndarray) -> bool:  # fmt: skip
+    """Shorten the displacement of each island to what the step has taken out; whether it was.
 
     A step takes out ``1/2 |v+ - v|^2 - p v+``.
     """
@@ -253,6 +255,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
     label = words(s.scratch, 1, trees)[0]
     pull = floats(s.potential, 1, s.nv)[0]
     label_islands(arrays, label)
+    shortened = False
     for island in range(trees):
         if label[island] != island:
             continue
@@ -277,10 +280,12 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
                         speed = row_speed(arrays, i, r - arrays.row[i], answer.velocity)
                         lost -= answer.impulse[r] * speed
         part = min(1.0, max(lost, 0.0) / cost)
+        shortened = shortened or part < 1.0
         for t in range(trees):
             if label[t] == island:
                 for j in range(arrays.tree[t], arrays.tree[t + 1]):
                     dq[j] *= part
+    return shortened
 
 
 @kernel
@@ -297,26 +302,48 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         s.stuck = s.retry = 0
         s.last_left_over = 0.0
         return
+    judge_last(s)
     if s.retry > 0 and not given:
         s.retry -= 1
         return
     s.corrections_left = GIVEN if given else max(0, s.corrections_left - 1)
     if not displace(s, arrays, cs, answer, rest):
-        s.stuck = STUCK
-        s.retry = SELDOM
+        s.stuck += 1
+        wait_longer(s)
         return
     d, dq = data_at(s.data), floats(s.displacement, 1, s.nv)[0]
     drifts = False
     for i in range(cs.kind.shape[0]):
         drifts = drifts or (arrays.law[i] == RIGID and abs(cs.gap[i]) > TOUCHING * s.size)
+    waits = False
     if s.corrections_left == 0 and not drifts:
         potential_force(s, api)
-        pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
+        waits = pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
-    last = s.last_left_over
-    stays = last > 0.0 and s.depth > last - HELPS * min(last, LARGEST_STEP)
-    s.stuck = s.stuck + 1 if stays else 0
     s.last_left_over = s.left_over
-    if s.stuck >= STUCK:
+    if waits and s.left_over < SOON_PAID * s.size:
+        s.last_left_over = 0.0  # more is to come: there is nothing to judge
+
+
+@kernel
+def judge_last(s: Any) -> None:
+    """See whether the correction of the last step, if there was one, has helped."""
+    last = s.last_left_over
+    if last == 0.0:
+        return
+    s.last_left_over = 0.0
+    if s.depth > last - HELPS * min(last, LARGEST_STEP):
+        s.stuck += 1
+        wait_longer(s)
+    else:
+        s.stuck = s.retry = 0
+
+
+@kernel
+def wait_longer(s: Any) -> None:
+    """Let more and more steps pass between corrections that do not help."""
+    if s.stuck >= HOPELESS:
         s.retry = SELDOM
+    elif s.stuck >= STUCK:
+        s.retry = 1 << (s.stuck - STUCK + 1)

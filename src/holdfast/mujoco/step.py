@@ -38,7 +38,7 @@ from holdfast.mujoco.smooth import (
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import OPTIONS, STUCK, solve, stabilize, violations
+from holdfast.mujoco.stabilization import HOPELESS, OPTIONS, solve, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -230,7 +230,7 @@ def finish(s: Any, api: Any) -> int:
     approximate = s.solve_status == _APPROXIMATE
     s.uncertified += approximate
     s.inconsistent += answer.report[JAMMED] > 0.0
-    told = s.told_overlap == 1 or s.stuck < STUCK
+    told = s.told_overlap == 1 or s.stuck < HOPELESS
     told = told and (s.told_rk4 == 1 or s.integrator != RK4)
     told = told and (s.told_uncertified == 1 or not approximate)
     return Status.DONE if told and s.lacks == 0 else Status.REPORT

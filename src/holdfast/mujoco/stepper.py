@@ -40,7 +40,7 @@ from holdfast.mujoco.pair_laws import PairLaws, law_kind, law_of_model
 from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.record import RECORD, Stage, Status
-from holdfast.mujoco.stabilization import STUCK
+from holdfast.mujoco.stabilization import HOPELESS
 from holdfast.mujoco.step import carve_in_python, step_at
 from holdfast.mujoco.support import check_data, check_finite
 from holdfast.mujoco.writeback import LIMIT_SENSORS
@@ -490,7 +490,7 @@ class Stepper:
             self._set(told_rk4=1)
             warn("the integrator RK4 has no stages where bodies touch: steps with contact "
                           "are taken at velocity level, as with Euler", StepWarning)  # fmt: skip
-        if self._get("stuck") >= STUCK and not self._get("told_overlap"):
+        if self._get("stuck") >= HOPELESS and not self._get("told_overlap"):
             self._set(told_overlap=1)
             warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
                  StepWarning)  # fmt: skip
