@@ -54,7 +54,7 @@ class Motion:
             warm: contacts expected to be loaded, or None.
         """
         if self.law is None:
-            return self.contact.solve(problem, warm_start=warm)
+            return self.contact.advance(problem, warm_start=warm)
         solution = self._consistent(problem, laws, warm)
         if solution is None and landing.any():
             free = frictionless()
