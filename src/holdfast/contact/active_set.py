@@ -41,6 +41,7 @@ from holdfast.linalg import block_lu
 
 REFINE = 8  # steps with the same factors
 ROUNDING = 1e-15  # of speeds, relative
+EXACT = 1e-14  # residual, relative, that is hardly more than rounding
 STIFFEN = 1e-3  # factor of the compliance where those do not suffice
 
 
@@ -111,8 +112,7 @@ def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again:
     """Fill the impulses v.new of the linear law, or add what compliance has taken from them.
 
     A holds its factors. The first time speeds are those of the free motion, v.uk. Again they are
-    those that v.new leaves; of tangents that slide and of rows with a compliance of their own
-    they belong to the law, and nothing is to be added.
+    those that v.new leaves; of tangents that slide they belong to the law, and nothing is added.
     """
     fill(isl, v.d, 0.0)
     for i in isl.member:
@@ -122,9 +122,11 @@ def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again:
         for e in range(dim):
             total = 0.0
             for f in range(dim):
-                soft = kind == LINEAR and sy.R[first + f] > 0.0 and f >= sy.normal[i]
-                if not (again and ((slides and f > 0) or soft)):
-                    total -= isl.C[at + e * dim + f] * v.uk[first + f]
+                miss = v.uk[first + f]
+                if again and kind == LINEAR and f >= sy.normal[i]:
+                    miss += sy.R[first + f] * v.new[first + f]
+                if not (again and slides and f > 0):
+                    total -= isl.C[at + e * dim + f] * miss
             v.best[first + e] = total
         if kind == DISC and sy.normal[i] == 0 and state[i] == SLIDE and not again:
             v.best[first] = sy.bound[i] if v.r[first] > v.u[first] else -sy.bound[i]
@@ -142,13 +144,17 @@ def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again:
 
 
 @kernel
-def held_speed(sy: System, isl: Island, state: np.ndarray, u: np.ndarray) -> float:
+def held_speed(sy: System, isl: Island, state: np.ndarray, r: np.ndarray,
+               u: np.ndarray) -> float:  # fmt: skip
     """Return the largest speed of a row that should be at rest."""
     worst = 0.0
     for i in isl.member:
         first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
         if sy.normal[i] == 1 and state[i] != OPEN:
             worst = max(worst, abs(u[first]))
+        if kind == LINEAR:
+            for k in range(first + sy.normal[i], end):
+                worst = max(worst, abs(u[k] + sy.R[k] * r[k]))
         if kind == HELD or (kind == DISC and state[i] == STICK):
             for k in range(first + sy.normal[i], end):
                 worst = max(worst, abs(u[k]))
@@ -172,7 +178,7 @@ def leftover(sy: System, isl: Island, v: Vectors, state: np.ndarray) -> float:
     """
     motion(sy, isl, v.new, v.y)
     relative_speeds(sy, isl, v.y, v.uk)
-    return held_speed(sy, isl, state, v.uk)
+    return held_speed(sy, isl, state, v.new, v.uk)
 
 
 @kernel
@@ -208,7 +214,7 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         store(sy, isl, v.new, v.r)
         store(sy, isl, v.uk, v.u)
         changed = read_states(sy, isl, v.r, v.u, state)
-        if miss <= o.stop or (miss <= o.certificate and changed == 0 and miss > 0.1 * least):
+        if miss <= EXACT or (miss <= o.certificate and changed == 0 and miss > 0.1 * least):
             return miss, count
         if changed == 0 and held > 0.1 * o.stop * sigma:  # rows that are nearly dependent
             rho = max(STIFFEN * rho, o.least_compliance)

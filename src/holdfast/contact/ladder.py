@@ -2,7 +2,7 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. some Gauss-Seidel sweeps; the states that they end in, as in 2;
+3. some projected gradient steps; the states that they end in, as in 2;
 4. the interior-point method from nothing; the states that it ends in, as in 2;
 5. proximal steps from there (`proximal.refine`), then from nothing, then with friction that grows
    from zero to what it is; their states, as in 2, or their impulses.
@@ -23,11 +23,11 @@ import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, solve_states
-from holdfast.contact.cone import OPEN, STICK
-from holdfast.contact.gauss_seidel import sweep
+from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import Island, Vectors, certify, relative_speeds, scale_of
 from holdfast.contact.options import Numbers
+from holdfast.contact.projected_gradient import descend
 from holdfast.contact.proximal import refine, store
 from holdfast.contact.system import DISC, System
 
@@ -37,14 +37,14 @@ class Rung(IntEnum):
 
     IMPULSES = 0
     STATES = 1
-    SWEEPS = 2
+    GRADIENT = 2
     INTERIOR = 3
     PROXIMAL = 4
     FROM_ZERO = 5
     HOMOTOPY = 6
 
 
-IMPULSES, STATES, SWEEPS = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.SWEEPS)
+IMPULSES, STATES, GRADIENT = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.GRADIENT)
 INTERIOR, PROXIMAL = int(Rung.INTERIOR), int(Rung.PROXIMAL)
 FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 
@@ -53,7 +53,7 @@ FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
-SWEEP_COUNT = 20
+GRADIENT_STEPS = 40  # of the projected gradient
 INTERIOR_STEPS = 60
 INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
 REFINE_STEPS = 400  # of proximal steps, in all
@@ -146,6 +146,43 @@ def scale_friction(sy: System, isl: Island, part: float, mu_work: np.ndarray) ->
 
 
 @kernel
+def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
+    """Return whether a contact with Coulomb friction slides."""
+    some = False
+    for i in isl.member:
+        friction = sy.normal[i] == 1 and sy.tangent[i] == DISC
+        some = some or (friction and state[i] == SLIDE)
+    return some
+
+
+@kernel
+def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                      sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
+    """Take the answer in which all pressed contacts stick, if it is one: it comes first."""
+    v = wk.v
+    store(sy, isl, wk.kept, v.r)
+    certify(sy, isl, v.r, v.y, v.u)
+    for i in isl.member:
+        if sy.normal[i] == 1 and state[i] == SLIDE:
+            state[i] = STICK
+    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1)
+    if miss <= o.certificate:
+        least = np.inf
+    return keep_better(sy, isl, wk, miss, least), count
+
+
+@kernel
+def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> None:
+    """Take away the impulses of contacts whose normal impulse is not positive: it is rounding."""
+    for i in isl.member:
+        if sy.normal[i] == 1 and not r[sy.row[i]] > 0.0:
+            r[sy.row[i]] = 0.0
+            if sy.tangent[i] == DISC:
+                for k in range(sy.row[i] + 1, sy.row[i + 1]):
+                    r[k] = 0.0
+
+
+@kernel
 def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
                  o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island; its impulses are left in v.r. Return their relative residual."""
@@ -158,16 +195,12 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, v.r, wk.kept)
     rung, total = STATES, 0
     if warm:
-        store(sy, isl, v.r, wk.interior.t)
         guess_states(sy, isl, v.u, state)
         least, total = try_states(sy, isl, size, wk, state, o, sigma, least)
     if least > o.certificate:
-        rung = SWEEPS
-        if not warm:
-            clear(sy, isl, v.r)
-        else:
-            store(sy, isl, wk.interior.t, v.r)
-        sweep(sy, isl, v.r, v.y, v.u, wk.radius, SWEEP_COUNT)
+        rung = GRADIENT
+        clear(sy, isl, v.r)  # not from the last step: what was before does not matter
+        descend(sy, isl, v, wk.radius, GRADIENT_STEPS)
         certify(sy, isl, v.r, v.y, v.u)
         read_states(sy, isl, v.r, v.u, state)
         least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
@@ -211,7 +244,11 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least, REFINE_STEPS
         )
         total += count
+    if least <= o.certificate and slides(sy, isl, state):
+        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
+        total += count
     store(sy, isl, wk.kept, v.r)
+    open_unpressed(sy, isl, v.r)
     least = certify(sy, isl, v.r, v.y, v.u)
     read_states(sy, isl, v.r, v.u, state)
     report[FACTORISATIONS] += total
