@@ -402,7 +402,10 @@ def test_turned_tangents(fields: Fields, seed: int) -> None:
     """The directions of S and T do not matter."""
     angle = np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi, len(fields["N"]))[:, None]
     S, T = fields["S"], fields["T"]
-    turned = {"S": np.cos(angle) * S + np.sin(angle) * T, "T": np.cos(angle) * T - np.sin(angle) * S}
+    turned = {
+        "S": np.cos(angle) * S + np.sin(angle) * T,
+        "T": np.cos(angle) * T - np.sin(angle) * S,
+    }
     one, other = (Coulomb().solve(ContactProblem(**f)) for f in (fields, fields | turned))
     assert_same(one, other.velocity, 1e-8)
 

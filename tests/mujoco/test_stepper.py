@@ -511,7 +511,9 @@ def test_forward_finds_forces_where_mujoco_sees_none() -> None:
     hf.step(model, data, nstep=20)
     before = state(model, data)
     hf.forward(model, data)
-    assert np.array_equal(state(model, data)[1 : model.nq + model.nv], before[1 : model.nq + model.nv])
+    assert np.array_equal(
+        state(model, data)[1 : model.nq + model.nv], before[1 : model.nq + model.nv]
+    )
     force, total = np.zeros(6), 0.0
     for i in range(data.ncon):
         mujoco.mj_contactForce(model, data, i, force)

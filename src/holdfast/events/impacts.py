@@ -65,7 +65,10 @@ class VelocityLevel:
 
     def grip(self, listed: Listing, some: np.ndarray) -> Grip:
         """The chosen contacts as sustained ones, each by its law; those that may stick are held."""
-        dim, laws = listed.dim[some], [self._laws.of_pair(int(a), int(b)) for a, b in listed.geoms[some]]
+        dim, laws = (
+            listed.dim[some],
+            [self._laws.of_pair(int(a), int(b)) for a, b in listed.geoms[some]],
+        )
         held = np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
         mu_v = np.array([law.mu_v if law.kind == "viscous" else 0.0 for law in laws])
         mu_v[dim < 3] = 0.0
@@ -107,9 +110,7 @@ class VelocityLevel:
 
     def _solved(self, rows: Rows, listed: Listing, grip: Grip) -> Impulses:
         sticks = grip.held[: len(rows.contact)]
-        velocity, impulse, held = (
-            self._by_model(rows) if self.coulomb else solve_rows(rows, sticks)
-        )
+        velocity, impulse, held = self._by_model(rows) if self.coulomb else solve_rows(rows, sticks)
         normal = impulse[listed.first[grip.sustained]]
         grips = np.zeros(len(normal), dtype=bool)
         grips[: len(rows.contact)] = held
@@ -130,9 +131,7 @@ class VelocityLevel:
         return solution.velocity, impulse, solution.sticking & (solution.normal > 0.0)
 
 
-def solve_rows(
-    rows: Rows, sticks: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def solve_rows(rows: Rows, sticks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Velocity, impulses along all rows, and contacts that are held, by the contact solve.
 
     Args:

@@ -36,6 +36,7 @@ _IMPLICIT = int(mujoco.mjtIntegrator.mjINT_IMPLICIT)
 _DISCRETE = int(mujoco.mjtIntegrator.mjINT_DISCRETE)
 _IMPLICITFAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
 
+
 def effective_inertia(private: PrivateModel, data: Any) -> tuple[np.ndarray, np.ndarray]:
     """The matrix A (nv, nv) and the force f (nv,) of the smooth step ``A (v_free - v) = h f``.
 

@@ -27,7 +27,6 @@ import numpy as np
 from holdfast._jit import entry
 from holdfast.contact.problem import ContactProblem
 from holdfast.events.inertia import effective_inertia
-
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import NO_FRICTION, TOUCHING
 from holdfast.mujoco.private_model import PrivateModel
@@ -149,7 +148,9 @@ class Rows:
         return first[contact] + 3 + np.arange(len(contact)) - start, contact
 
 
-def gather(private: PrivateModel, data: Any, smooth: tuple[np.ndarray, np.ndarray] | None = None) -> Rows:
+def gather(
+    private: PrivateModel, data: Any, smooth: tuple[np.ndarray, np.ndarray] | None = None
+) -> Rows:
     """Sort MuJoCo's rows; `data` has been through `mj_fwdAcceleration`.
 
     Args:

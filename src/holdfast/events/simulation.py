@@ -24,9 +24,9 @@ from holdfast.events.contact_set import Listing
 from holdfast.events.impacts import VelocityLevel
 from holdfast.events.integrators import Flow, RungeKutta, SymplecticEuler
 from holdfast.events.log import EventLog
+from holdfast.events.nearest_motion import Solve, nearest
 from holdfast.events.publish import publish
 from holdfast.events.rows import gather
-from holdfast.events.nearest_motion import Solve, nearest
 from holdfast.events.state import Probe, State
 from holdfast.events.sustained import Grip
 from holdfast.events.time_of_impact import LANDED, Arrival, Lost, Search, Slow

@@ -19,7 +19,6 @@ import numpy as np
 
 from holdfast._jit import fast_kernel, kernel
 
-
 SIX = 6  # coordinates of a free body: loops of this length are written out
 
 

@@ -84,7 +84,7 @@ def _caller(kinds: tuple[Any, ...]) -> Any:
     signature = types.void(_word, *kinds)
     names = ", ".join(f"a{k}" for k in range(len(kinds)))
     scope: dict[str, Any] = {"made": (signature, codegen)}
-    exec(f"def _call(typingctx, function, {names}):\n    return made", scope)  # noqa: S102
+    exec(f"def _call(typingctx, function, {names}):\n    return made", scope)
     return intrinsic(scope["_call"])
 
 

@@ -413,8 +413,10 @@ def read_contact(
     cs.geom[k, 0], cs.geom[k, 1], cs.gap[k], cs.sunk[k] = a, b, gap, 0.0
     cs.mu[k] = 0.0 if dim == 1 else min(c.friction[0], c.friction[1])
     order = 0
-    while order < k and cs.kind[k - 1 - order] == CONTACT and (
-        cs.geom[k - 1 - order, 0] == a and cs.geom[k - 1 - order, 1] == b
+    while (
+        order < k
+        and cs.kind[k - 1 - order] == CONTACT
+        and (cs.geom[k - 1 - order, 0] == a and cs.geom[k - 1 - order, 1] == b)
     ):
         order += 1
     cs.key[k] = ((a + 1) * (s.ngeom + 1) + b + 1) * 256 + min(order, 255)

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
+from holdfast.contact.arrays import Arrays
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.contact.arrays import Arrays
 from holdfast.mujoco.constraints import CONTACT, TOUCHING, Constraints, row_speed
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
 
@@ -174,9 +174,7 @@ def taken_back(d: Any, trial: Any, g: int, seen: Any, point_out: np.ndarray) -> 
 
 
 @kernel
-def find_listed(
-    s: Any, cs: Constraints, seen: Any, points: np.ndarray
-) -> tuple[int, float, bool]:
+def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple[int, float, bool]:
     """Return the listed contact that is most like one of the trial, the cosine between normals,
     and whether its pair of geoms is listed at all; (-1, 0, ...) if there is none at this place.
     """

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.contact.arrays import ContactState, LawKind
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
-from holdfast.contact.arrays import ContactState, LawKind
 from holdfast.mujoco.constraints import Kind
 
 

@@ -162,7 +162,10 @@ def tendon_speed(s: Any, i: int, velocity: np.ndarray) -> float:
     d = data_at(s.data)
     begin = np.int64(integers(s.ten_J_rowadr, 1, s.ntendon)[0, i])
     count = np.int64(integers(s.ten_J_rownnz, 1, s.ntendon)[0, i])
-    column, value = integers(s.ten_J_colind + 4 * begin, 1, count)[0], floats(d.ten_J + 8 * begin, 1, count)[0]
+    column, value = (
+        integers(s.ten_J_colind + 4 * begin, 1, count)[0],
+        floats(d.ten_J + 8 * begin, 1, count)[0],
+    )
     speed = 0.0
     for p in range(count):
         speed += value[p] * velocity[column[p]]
@@ -192,7 +195,10 @@ def widen_exceeded(s: Any, velocity: np.ndarray, unlimited: int, touch: float) -
             if leaves(q, after, bounds[j, 0], bounds[j, 1], margin[j], touch):
                 margin[j] = LIMIT_REACH
                 found = True
-    limited, bounds = booleans(s.tendon_limited, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
+    limited, bounds = (
+        booleans(s.tendon_limited, 1, s.ntendon)[0],
+        floats(s.tendon_range, s.ntendon, 2),
+    )
     margin, length = floats(s.tendon_margin, 1, s.ntendon)[0], floats(d.ten_length, 1, s.ntendon)[0]
     for i in range(s.ntendon):
         if limited[i]:

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.options import DEFAULT
 from holdfast.contact.solve import solve as entry_of_solve
+from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     COMPLIANT,
     CONTACT,
@@ -268,7 +268,9 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
                     change = answer.velocity[begin + i] - before[begin + i]
                     for j in range(size):
                         other = answer.velocity[begin + j] - before[begin + j]
-                        lost += 0.5 * change * other * arrays.inertia[arrays.block[t] + i * size + j]
+                        lost += (
+                            0.5 * change * other * arrays.inertia[arrays.block[t] + i * size + j]
+                        )
         if cost <= 0.0:
             continue
         for i in range(cs.kind.shape[0]):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import CEntry, kernel
-from holdfast.mujoco import c_api, structs
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.ladder import JAMMED, NEEDED, RESIDUAL
+from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
     NO_SLIP,

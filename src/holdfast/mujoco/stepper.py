@@ -435,7 +435,10 @@ class Stepper:
         warn(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
              StepWarning)  # fmt: skip
         mujoco.mj_resetData(self.private.model, data)
-        data.warning[kind].lastinfo, data.warning[kind].number = which, data.warning[kind].number + 1
+        data.warning[kind].lastinfo, data.warning[kind].number = (
+            which,
+            data.warning[kind].number + 1,
+        )
         assert self._history is not None
         self._set(left_time=np.nan, memo_count=0)
 
@@ -494,7 +497,9 @@ class Stepper:
             self._set(told_overlap=1)
             warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
                  StepWarning)  # fmt: skip
-        if self._get("solve_status") == SolveStatus.APPROXIMATE and not self._get("told_uncertified"):
+        if self._get("solve_status") == SolveStatus.APPROXIMATE and not self._get(
+            "told_uncertified"
+        ):
             self._set(told_uncertified=1)
             warn(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
                           "only; stepper.uncertified_steps counts such steps", StepWarning)  # fmt: skip

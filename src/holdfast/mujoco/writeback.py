@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
+from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
 from holdfast.mujoco.smooth import PYRAMIDAL
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers, words
@@ -213,9 +213,14 @@ def read_limit_sensor(s: Any, i: int) -> None:
         if ids[r] != which or (kinds[r] == _LIMIT_JOINT) != joint:
             continue
         if kind == JOINT_LIMIT_POS:
-            value = floats(d.efc_pos, 1, d.nefc)[0, r] - floats(s.user_jnt_margin, 1, s.njnt)[0, which]
+            value = (
+                floats(d.efc_pos, 1, d.nefc)[0, r] - floats(s.user_jnt_margin, 1, s.njnt)[0, which]
+            )
         elif kind == TENDON_LIMIT_POS:
-            value = floats(d.efc_pos, 1, d.nefc)[0, r] - floats(s.user_tendon_margin, 1, s.ntendon)[0, which]
+            value = (
+                floats(d.efc_pos, 1, d.nefc)[0, r]
+                - floats(s.user_tendon_margin, 1, s.ntendon)[0, which]
+            )
         else:
             value = floats(d.efc_vel, 1, d.nefc)[0, r]
         break

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import HoldfastError
-from holdfast.models import ContactModel
 from holdfast.events.rows import dense_rows
+from holdfast.models import ContactModel
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.stepper import Stepper
