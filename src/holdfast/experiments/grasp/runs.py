@@ -30,8 +30,8 @@ MODELS: dict[str, ContactModel] = {
     "Stewart-Trinkle, Lemke, tight": StewartTrinkle(MU),
     "Drumwright-Shell": DrumwrightShell(MU),
     "no-slip, active-set QP": NoSlip(grip="all", solver="qp"),
-    "no-slip, modified PPM": NoSlip(grip="all"),
-    "no-slip where pressed, modified PPM": NoSlip(),
+    "no-slip, modified PPM": NoSlip(grip="all", solver="ppm"),
+    "no-slip where pressed, modified PPM": NoSlip(solver="ppm"),
 }
 LOOSE, TIGHT, SHELL, QP, PPM, PRESSED = MODELS
 

@@ -68,7 +68,7 @@ def dense_ppm(problem: ContactProblem) -> int:
 
 
 METHODS = {
-    "noslip": Method("no-slip", _by(NoSlip(grip="all")), ours=True),
+    "noslip": Method("no-slip", _by(NoSlip(grip="all", solver="ppm")), ours=True),
     "noslip-pressed": Method("no-slip where pressed", _by(NoSlip()), ours=True),
     "viscous": Method("viscous", _by(Viscous(0.1)), ours=True),
     "noslip-ppm-dense": Method("no-slip, dense PPM", dense_ppm, rows=1),
