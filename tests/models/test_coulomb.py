@@ -179,7 +179,7 @@ def test_oblique_impact(mu: float) -> None:
 @pytest.mark.parametrize("beta", [20.0, 45.0])
 @pytest.mark.parametrize("gamma", [25.0, 40.0, 60.0])
 def test_v_groove(beta: float, gamma: float) -> None:
-    """A point in a groove with sides at beta slides with g (sin gamma - mu cos gamma / cos beta)."""
+    """With sides at beta a point slides with g (sin gamma - mu cos gamma / cos beta)."""
     mu, b, c = 0.4, np.radians(beta), np.radians(gamma)
     sides = [np.array([0.0, s * np.sin(b), np.cos(b)]) for s in (-1.0, 1.0)]
     across = [np.array([0.0, np.cos(b), -s * np.sin(b)]) for s in (-1.0, 1.0)]
@@ -290,7 +290,11 @@ def frictional_fields(
     """A contact problem with a coefficient for each contact, or one for all."""
     fields = draw(kind(**options))
     n, rng = len(fields["N"]), np.random.default_rng(draw(seeds))
-    mu = np.full(n, draw(st.sampled_from(COEFFICIENTS[:3]))) if alike else rng.choice(COEFFICIENTS, n)
+    mu = (
+        np.full(n, draw(st.sampled_from(COEFFICIENTS[:3])))
+        if alike
+        else rng.choice(COEFFICIENTS, n)
+    )
     return fields | {"mu": mu}
 
 
