@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import lcp
 from holdfast.contact.laws import Law, frictionless, stick, viscous
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
@@ -33,7 +34,9 @@ class Motion:
         c: Any = contact
         self._shared: dict[str, Any] = {}
         if self.law is not None:
-            self._shared = {"solver": c.solver, "options": c.options}
+            solver = "ppm" if c.solver == "newton" else c.solver
+            options = c.options if isinstance(c.options, lcp.Options) else None
+            self._shared = {"solver": solver, "options": options}
         if isinstance(c, NoSlip):
             self._shared |= {"grip": c.grip, "rank_tol": c.rank_tol}
 
@@ -77,7 +80,10 @@ class Motion:
         """The answer in which exactly the pressed contacts stick, if it is found."""
         to_the_letter = self._shared.get("grip") == "all"
         try:
-            solution = Mixed(laws, **self._shared).solve(problem, warm_start=warm)
+            shared = self._shared
+            if any(law.kind == "coulomb" for law in laws):
+                shared = {**shared, "solver": "newton"}
+            solution = Mixed(laws, **shared).solve(problem, warm_start=warm)
         except InfeasibleError:
             raise
         except (SolveError, np.linalg.LinAlgError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.lcp.find_indices import RANK_TOL
-from holdfast.lcp.options import DEFAULT
+from holdfast.lcp.options import DEFAULT, Options
 from holdfast.models import Frictionless, NoSlip
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _rounds as rounds
@@ -37,6 +37,9 @@ _room: Any = getattr(room, "py_func", room)
 OPEN = 1e-5  # part of the mean size beyond which a gap is open; below is a detector's noise
 
 
+OWN = ("newton", "ppm")  # solvers of models that the search stands for
+
+
 def _no_guard() -> None:
     """Stands for a guarded call where there is none."""
     raise RuntimeError("MuJoCo's library cannot be called")
@@ -51,9 +54,10 @@ class Quick:
     """
 
     def __init__(self, contact: Any, trees: int = 1) -> None:
-        known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver == "ppm"
+        known = isinstance(contact, (NoSlip, Frictionless)) and contact.solver in OWN
         self.applies = known and getattr(contact, "grip", "loaded") == "loaded"
-        tolerances = getattr(contact, "options", None) or DEFAULT
+        tolerances = getattr(contact, "options", None)
+        tolerances = tolerances if isinstance(tolerances, Options) else DEFAULT
         rank_tol = getattr(contact, "rank_tol", RANK_TOL)
         tolerances = (*tolerances.kernel_arguments, rank_tol)
         self._options = np.array([0.0, 0.0, 0.0, *tolerances, 0.0])
