@@ -169,8 +169,9 @@ def test_compliant_joints() -> None:
 
 def test_compliance_is_a_limit_of_rigid() -> None:
     rng = np.random.default_rng(5)
+    N, S = rng.normal(size=(2, 1, 4))
     fields: Any = {"M": np.eye(4), "v": rng.normal(size=4), "J": rng.normal(size=(2, 4)),
-                   "N": rng.normal(size=(1, 4)), "S": rng.normal(size=(1, 4)), "mu": 0.3}  # fmt: skip
+                   "N": N, "S": S, "mu": 0.3}  # fmt: skip
     rigid = Coulomb().solve(ContactProblem(**fields))
     for compliance in (1e-4, 1e-8, 1e-12):
         soft = Coulomb().solve(ContactProblem(**fields, compliance_J=compliance))

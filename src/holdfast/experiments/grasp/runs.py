@@ -134,7 +134,7 @@ class MaximalRun:
 
     def pivots(self) -> int:
         """Of the complementarity problem: loading the equality rows is not counted."""
-        factored = isinstance(self.model, NoSlip) and self.model.solver == "ppm"
+        factored = isinstance(self.model, NoSlip) and self.model.solver in ("newton", "ppm")
         return self.last.pivots - (self.last.rank if factored else 0)
 
     def variables(self) -> int | None:

@@ -31,7 +31,8 @@ class AnitescuPotra(TimeStepping):
 
     Targets c_N and c_U are therefore refused, not ignored: list only contacts that touch, or use
     `StewartTrinkle`. A gap that is rounding counts as touching: one that the motion closes within
-    a part of 1e-9 of the step. Bilateral targets c_J are taken; if they are not zero, the guarantee is gone.
+    a part of 1e-9 of the step. Bilateral targets c_J are taken; if they are not zero, the
+    guarantee is gone.
 
     Attributes:
         mu: see `StewartTrinkle`, like all others.
