@@ -24,6 +24,7 @@ walks over them again and again for nothing, and is stopped meanwhile.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -154,6 +155,12 @@ def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     return compile_
 
 
+def _is_cached(made: Any) -> bool:
+    """Whether a stamped kernel is in the cache; true if Numba does not tell."""
+    load = getattr(getattr(made._cache, "_cache_file", None), "_load_index", None)
+    return load is None or bool(load())
+
+
 class CEntry:
     """A kernel of an address that C can call.
 
@@ -162,10 +169,11 @@ class CEntry:
     Args:
         kernel: takes one argument, ``void*``, as an integer; or four, of which the last one
             matters: ``void*, void*, int, void*``.
+        announced: what to say, on stderr, when it has to be compiled and is not in the cache.
     """
 
-    def __init__(self, kernel: Callable[..., None]) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: Callable[..., None], announced: str = "") -> None:
+        self._kernel, self._announced = kernel, announced
         self._count = kernel.__code__.co_argcount
 
     @cached_property
@@ -175,7 +183,9 @@ class CEntry:
         given = (pointer, pointer, types.int32, pointer)[4 - self._count :]
         made: Any = CFunc(self._kernel, (given, types.void), {}, options, pipeline_class=_Compiler)
         made.enable_caching()
-        _stamped(made).compile()
+        if self._announced and not _is_cached(_stamped(made)):
+            print(self._announced, file=sys.stderr, flush=True)
+        made.compile()
         return made
 
     @cached_property

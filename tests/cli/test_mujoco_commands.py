@@ -158,7 +158,7 @@ def test_compare_settles_the_pinched_capsule(capsule: Path) -> None:
     assert rows["MuJoCo"]["creep"] > 1e-3 and rows["MuJoCo"]["penetration"] > 5e-4
     assert 1e-5 < rows["elliptic"]["creep"] < rows["MuJoCo"]["creep"]
     assert rows["holdfast"]["creep"] < 1e-12 and rows["holdfast"]["penetration"] < 1e-9
-    assert rows["holdfast"]["friction"] == pytest.approx(0.045 * 9.81 / 16, rel=1e-6)
+    assert rows["holdfast"]["friction"] == pytest.approx(0.045 * 9.81 / 16, rel=1e-4)
 
 
 def test_compare_for_people(box: Path) -> None:

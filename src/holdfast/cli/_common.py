@@ -12,14 +12,15 @@ from holdfast.errors import HoldfastError, SolveError
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
-ContactName = Literal["noslip", "noslip-all", "viscous", "frictionless"]
+ContactName = Literal["coulomb", "noslip", "noslip-all", "viscous", "frictionless"]
 
 
 def contact_model(name: str, mu_v: float) -> Any:
     """The contact model of a name."""
-    from holdfast.models import Frictionless, NoSlip, Viscous
+    from holdfast.models import Coulomb, Frictionless, NoSlip, Viscous
 
     return {
+        "coulomb": lambda: Coulomb(),
         "noslip": lambda: NoSlip(),
         "noslip-all": lambda: NoSlip(grip="all"),
         "viscous": lambda: Viscous(mu_v),

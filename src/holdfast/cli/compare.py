@@ -25,7 +25,7 @@ class Compare:
     """MJCF or URDF file."""
     duration: float = 2.0
     """Seconds to simulate."""
-    contact: ContactName = "noslip"
+    contact: ContactName = "coulomb"
     """Our contact model."""
     mu_v: float = 0.1
     """Coefficient of the viscous model [N s/m]."""

@@ -28,8 +28,9 @@ class Simulate:
     """MJCF or URDF file."""
     duration: float = 10.0
     """Seconds to simulate."""
-    contact: ContactName = "noslip"
-    """Law of contacts that the scene itself gives none."""
+    contact: ContactName | None = None
+    """Law of contacts that the scene itself gives none: Coulomb friction as the model declares it in
+    the mode "steps", no slip in the mode "events"."""
     mode: Literal["steps", "events"] = "steps"
     """Time steps, for speed; or from event to event, never a penetration, for truth."""
     integrator: Literal["rk4", "symplectic_euler"] = "rk4"
@@ -49,6 +50,10 @@ class Simulate:
     format: Literal["human", "json"] = "human"
     """How to print the summary."""
 
+    @property
+    def _law(self) -> str:
+        return self.contact or ("noslip" if self.mode == "events" else "coulomb")
+
     @exit_code
     def run(self) -> int:
         """Simulate, write, print; return the exit code."""
@@ -65,7 +70,7 @@ class Simulate:
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
-        contact = contact_model(self.contact, self.mu_v)
+        contact = contact_model(self._law, self.mu_v)
         recording = Recording(self._metadata(model))
         steps = max(1, round(self.duration / model.opt.timestep))
         code = 0
@@ -97,7 +102,7 @@ class Simulate:
 
         return {
             "scene": str(self.scene),
-            "contact": self.contact,
+            "contact": self._law,
             "mode": self.mode,
             "integrator": self.integrator if self.mode == "events" else None,
             "mu_v": self.mu_v,

@@ -168,10 +168,11 @@ def solve_rows(rows: Rows, sticks: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         if status != SolveStatus.MORE_MEMORY:
             break
         work = np.zeros(int(answer.report[NEEDED]) + 1024)
+    contacts = np.ones(len(rows.contact), dtype=bool)
     if status not in (SolveStatus.SOLVED, SolveStatus.APPROXIMATE):
         raise SolveError(f"no certified motion was found ({SolveStatus(status).name})",
                          status=SolveStatus(status),
-                         problem=rows.problem(np.ones(len(rows.contact), dtype=bool), near))  # fmt: skip
+                         problem=rows.problem(contacts, near))  # fmt: skip
     impulse = np.zeros(len(rows.efc_J))
     impulse[which] = answer.impulse
     first = n - len(rows.contact)

@@ -11,13 +11,13 @@ contact, first row          ``N v+ >= -dist / h`` until the surfaces touch
 contact, other rows         sliding, torsion and rolling, by the law of the pair
 ==========================  ==========================================================
 
-MuJoCo finds ``J a + R f = a_ref`` for a compliant row; with ``p = h f`` and ``v+ = v + h a`` that is
-the row above. Edges of friction pyramids are turned into the axes between them. A row that is
+MuJoCo finds ``J a + R f = a_ref`` for a compliant row; with ``p = h f`` and ``v+ = v + h a`` that
+is the row above. Edges of friction pyramids are turned into the axes between them. A row that is
 shorter than the rounding of the geometry, as that of a contact whose normal passes through a joint
 axis, is zero.
 """
 
-# pyright: reportArgumentType=false, reportReturnType=false
+# pyright: reportArgumentType=false, reportReturnType=false, reportAssignmentType=false
 # (Numba checks the types of kernels; to pyright an array element is an array.)
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def next_tree(li: Listed, row: int, after: int) -> int:
 @kernel
 def take_sum(li: Listed, one: int, other: int, sign: float, part: float, t: int,
              row_out: np.ndarray) -> None:  # fmt: skip
-    """Fill ``part (one + sign other)`` of two rows of a constraint, for the coordinates of a tree."""
+    """Fill ``part (one + sign other)`` of two rows, for the coordinates of a tree."""
     begin, end = li.tree[t], li.tree[t + 1]
     values = li.values
     if not li.sparse:
@@ -286,7 +286,7 @@ def read_constraints(s: Any, api: Any) -> int:
     if size_needed(s) > s.work_size or d.ncon > s.capacity:
         s.work_needed, s.capacity_needed = size_needed(s), d.ncon
         return Status.MORE_MEMORY
-    arrays, answer, cs, _ = carve(s)
+    arrays, _, cs, _ = carve(s)
     li = listed(s)
     arrays.row[0] = arrays.panel[0] = 0
     others = np.int64(d.ne) + np.int64(d.nf) + np.int64(d.nl)

@@ -13,8 +13,8 @@ Where the trial motion v led to the distance d along the normal n, the row asks 
 
     d + h n (v+ - v) >= 0,    that is   n v+ >= -gap / h   with   gap = d - h n v
 
-but never for surfaces that part: gap >= 0. Such rows take energy out and add none. Joint limits that
-were out of reach and are exceeded are listed, too.
+but never for surfaces that part: gap >= 0. Such rows take energy out and add none. Joint limits
+that were out of reach and are exceeded are listed, too.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -66,7 +66,10 @@ def look_ahead(
     """Look where a motion leads; correct gaps and list what is missing.
 
     Args:
-        s, api, arrays, cs: the step.
+        s: the record of the step.
+        api: MuJoCo's functions.
+        arrays: the contact problem.
+        cs: its constraints.
         velocity: that was solved for.
         moved: whether the surfaces have to be looked at; limits always are.
 
@@ -175,8 +178,9 @@ def taken_back(d: Any, trial: Any, g: int, seen: Any, point_out: np.ndarray) -> 
 
 @kernel
 def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple[int, float, bool]:
-    """Return the listed contact that is most like one of the trial, the cosine between normals,
-    and whether its pair of geoms is listed at all; (-1, 0, ...) if there is none at this place.
+    """Return the listed contact that is most like one of the trial; -1 if none is at this place.
+
+    Also the cosine between their normals, and whether the pair of geoms is listed at all.
     """
     best, likeness, among = -1, 0.0, False
     radius = floats(s.radius, 1, s.ngeom)[0]
@@ -206,7 +210,9 @@ def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple
 
 @kernel
 def add_contact(s: Any, api: Any, seen: int, points: np.ndarray, slippery: bool) -> bool:
-    """Add the contact of the trial at an address to the list, where its point was before; False if it is full.
+    """Add the contact of the trial at an address to the list; False if the list is full.
+
+    It stands where its point was before.
 
     It has no friction where its pair has other contacts: its place is less exact than that of
     contacts that MuJoCo found together, and tangents that differ a little only hold a body fast.
@@ -248,9 +254,8 @@ def listed_speed(s: Any, d: Any, row: int, velocity: np.ndarray, nv: int) -> flo
     if s.sparse == 1:
         begin = np.int64(integers(d.efc_J_rowadr + 4 * row, 1, 1)[0, 0])
         count = np.int64(integers(d.efc_J_rownnz + 4 * row, 1, 1)[0, 0])
-        values, column = (
-            floats(d.efc_J + 8 * begin, 1, count)[0], integers(d.efc_J_colind + 4 * begin, 1, count)[0],
-        )  # fmt: skip
+        values = floats(d.efc_J + 8 * begin, 1, count)[0]
+        column = integers(d.efc_J_colind + 4 * begin, 1, count)[0]
         for p in range(count):
             speed += values[p] * velocity[column[p]]
         return speed

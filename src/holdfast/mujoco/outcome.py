@@ -1,6 +1,6 @@
 """What a step found, as a problem and a solution that judge themselves.
 
-The compiled step leaves its arrays in the stepper's memory. They are copied here when somebody asks.
+The compiled step leaves its arrays in the stepper's memory. They are copied when somebody asks.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Outcome:
             c_J=self.target[joints],
             compliance_J=self.compliance[joints] if self.compliance[joints].any() else None,
             U=self.J[limits], c_U=self.target[limits], c_N=self.target[first], D=self.J[dry],
-            D_bound=self.bound[dry], mu=self._friction(contacts), mu_R=self.friction[R], mu_v=mu_v, bodies=self.bodies[contacts],
+            D_bound=self.bound[dry], mu=self._friction(contacts), mu_R=self.friction[R],
+            mu_v=mu_v, bodies=self.bodies[contacts],
             Ndot_v=rate[first], Udot_v=rate[limits], Jdot_v=rate[joints],
         )  # fmt: skip
 

@@ -158,8 +158,8 @@ def share(lender: Any, borrower: Any, names: list[str]) -> None:
     """
     theirs, ours = _pointers(lender), _pointers(borrower)
     if theirs is None or ours is None or not all(name in ours for name in names):
-        raise UnsupportedError("mujoco", f"{mujoco.__version__} lays out mjModel in a way that this "
-                               "version does not know; install mujoco 4.0")  # fmt: skip
+        raise UnsupportedError("mujoco", f"{mujoco.__version__} lays out mjModel in a way that "
+                               "this version does not know; install mujoco 4.0")  # fmt: skip
     for name in names:
         ours[name].value = theirs[name].value
 

@@ -50,10 +50,8 @@ def set_margins(
 
     They are at least those of the user's model, whose contacts are listed in any case.
 
-    Args:
-        moving: geoms that can move at all.
-        radius: of a ball about each geom; 0 for one without end.
-        contype, conaffinity: geoms without either touch nothing, unless pairs are listed.
+    `moving` lists the geoms that can move at all, `radius` is that of a ball about each geom, 0 for
+    one without end. Geoms without contype and conaffinity touch nothing, unless pairs are listed.
     """
     geom_gap_out[:] = 0.0
     body_margin_out[:] = 0.0

@@ -55,17 +55,18 @@ class Inertia(IntEnum):
 
 
 _COUNTS = (
-    "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD", "poly",
-    "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate", "nlimit_sensor", "neq",
+    "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
+    "poly", "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate",
+    "nlimit_sensor", "neq",
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities", "quiet",
     "integrate", "default_law", "callbacks", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
-    "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal", "cone", "integrator",
-    "disabled", "inertia_kind", "contact_free", "work_needed", "capacity_needed",
-    "constraints", "rows", "panels", "entries", "corrections_left", "retry",
+    "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal",
+    "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
+    "capacity_needed", "constraints", "rows", "panels", "entries", "corrections_left", "retry",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
     "told_overlap", "told_rk4", "told_uncertified",
 )  # fmt: skip
@@ -73,8 +74,9 @@ _STRUCTS = ("api", "model", "data", "trial", "opt", "user_opt")
 _USER = (  # arrays of the user's model
     "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_geom_gap", "user_pair_margin",
     "user_pair_gap", "user_jnt_margin", "user_tendon_margin", "jnt_limited", "jnt_range",
-    "dof_treeid", "body_treeid", "geom_contype", "geom_conaffinity", "eq_solref", "ten_J_rownnz",
-    "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
+    "dof_treeid", "body_treeid", "geom_contype", "geom_conaffinity", "eq_solref",
+    "ten_J_rownnz", "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
+    "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
 )  # fmt: skip
 _OWN = (  # arrays of the private model that the step writes
     "geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap", "jnt_margin",
@@ -82,20 +84,22 @@ _OWN = (  # arrays of the private model that the step writes
 )  # fmt: skip
 _TABLES = (  # made once per stepper
     "segments", "geom_body", "geom_root", "moving", "radius", "geom_mocap", "mocap_body",
-    "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at", "joints", "eq_driven", "rule_first",
-    "rule_second", "rule_law", "rule_value", "limit_sensors",
+    "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at", "joints",
+    "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
-    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential", "inertia", "free", "scratch",
-    "displacement",
+    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential",
+    "inertia", "free", "scratch", "displacement",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
     "memo_key", "memo_row", "memo_state", "memo_impulse", "left", "mocap_pose",
 )  # fmt: skip
-_SIZES = ("work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch")
+_SIZES = (
+    "work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch",
+)  # fmt: skip
 _NUMBERS = (
-    "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over", "depth", "fastest",
-    "corrected", "residual",
+    "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over",
+    "depth", "fastest", "corrected", "residual",
 )  # fmt: skip
 
 RECORD = np.dtype(

@@ -282,10 +282,7 @@ def smooth(s: Any, api: Any) -> int:
 def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: np.ndarray) -> int:
     """Fill the inertia of each tree and the free velocity; return DONE or MORE_BLOCKS.
 
-    Args:
-        s, api: record of the step; MuJoCo's functions.
-        inertia, free: blocks, and (nv,); filled.
-        work: as long as the largest block, and nv more.
+    `work` is as long as the largest block, and nv more.
     """
     d, nv, h, kind = data_at(s.data), s.nv, s.h, s.inertia_kind
     qvel, force = floats(d.qvel, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
@@ -360,7 +357,7 @@ def restore_mass(s: Any, d: Any, inertia: np.ndarray, begin: int, end: int) -> N
 
 @kernel
 def add_damping(s: Any, qvel: np.ndarray, A: np.ndarray, begin: int, h: float) -> bool:
-    """Add h times the slope of the damping force ``a v + b v |v| + c v^3``; whether there is any."""
+    """Add h times the slope of the damping ``a v + b v |v| + c v^3``; whether there is any."""
     damping = floats(s.dof_damping, 1, s.nv)[0]
     poly = floats(s.dof_dampingpoly, s.nv, s.poly)
     some = False

@@ -6,13 +6,14 @@ first order:
     minimise 1/2 dq' A dq   subject to   N (h v+ + dq) >= -gap,   J dq = -error,
                                          S dq = T dq = R dq = 0 at contacts that are pressed
 
-This is a contact problem, too, with displacements for velocities: contacts are frictionless, pressed
-ones drag so much that they do not move, and so does what holds an equality. Velocity is not touched,
-so no kinetic energy is added.
+This is a contact problem, too, with displacements for velocities: contacts are frictionless,
+pressed ones drag so much that they do not move, and so does what holds an equality. Velocity is not
+touched, so no kinetic energy is added.
 
 Lifted out, a body gains potential energy. It gets no more than its island has lost in the step;
-where that is not enough it is lifted by a part, and the rest waits. Nobody pays where bodies sank in
-before the state was given to the stepper, nor for the drift of joints: these are corrected at once.
+where that is not enough it is lifted by a part, and the rest waits. Nobody pays where bodies sank
+in before the state was given to the stepper, nor for the drift of joints: these are corrected at
+once.
 What no displacement can remove, as the overlap of neighbouring links, is tried seldom.
 """
 
@@ -182,7 +183,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         largest = min(LARGEST_STEP, LEVER * s.left_over / min(1.0, s.size))
         if widest(dq) <= largest:
             return True
-    status_ok = status == _SOLVED or status == _APPROXIMATE
+    status_ok = status in (_SOLVED, _APPROXIMATE)
     if not status_ok or not widest(dq) < np.inf:
         return False
     scale = largest / max(widest(dq), largest)
@@ -296,7 +297,11 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     """Correct the position after the step, if there is anything to correct.
 
     Args:
-        s, api, arrays, cs, answer: the step, already integrated.
+        s: the record of the step, already integrated.
+        api: MuJoCo's functions.
+        arrays: the contact problem.
+        cs: its constraints.
+        answer: its solution.
         rest: address of what is left of the work array.
         given: whether the position at its start was not left there by the last step.
     """

@@ -174,10 +174,10 @@ def integrate_freely(s: Any, api: Any) -> None:
 def is_given(s: Any) -> bool:
     """Return whether the position at the start was not left there by the last step."""
     before, left = floats(s.before, 1, s.nstate)[0], floats(s.left, 1, s.nq)[0]
+    given = False
     for k in range(s.nq):
-        if before[1 + k] != left[k]:
-            return True
-    return False
+        given = given or before[1 + k] != left[k]
+    return given
 
 
 @kernel
@@ -311,7 +311,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
         s.begun = s.stage = 0
 
 
-step_at = CEntry(_step_at)
+step_at = CEntry(_step_at, "holdfast: compiling the step, once after installation; about a minute")
 
 
 def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:

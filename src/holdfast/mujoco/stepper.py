@@ -141,8 +141,8 @@ class Stepper:
         self._stepped = False
         self._in_use = threading.Lock()
         self._fill_record(model)
-        self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct, quiet=not warn,
-                  strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
+        self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct,
+                  quiet=not warn, strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
         self._status = self.record["status"]
         self._call = (
             c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
@@ -170,7 +170,8 @@ class Stepper:
         private, own = self.private, self.private.model
         self._set(
             **{name: getattr(own, name) for name in (
-                "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "nmocap", "nsensor", "neq",
+                "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "nmocap", "nsensor",
+                "neq",
             )},
             nM=len(own.M_colind), entries_of_D=len(own.D_colind),
             poly=own.dof_dampingpoly.shape[1], nsegment=len(private.segments),
@@ -185,7 +186,8 @@ class Stepper:
             self._set(**{f"user_{name}": getattr(model, name).ctypes.data})  # keeps no model
         for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
                      "geom_conaffinity", "eq_solref", "ten_J_rownnz", "ten_J_rowadr",
-                     "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type", "sensor_objid", "sensor_cutoff",
+                     "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type",
+                     "sensor_objid", "sensor_cutoff",
                      "sensor_adr"):  # fmt: skip
             self._set(**{name: getattr(model, name).ctypes.data})
         for name in ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap",
@@ -464,7 +466,7 @@ class Stepper:
         if status == Status.NOT_FINITE:
             check_finite(data)
         if status == Status.FULL:
-            raise UnsupportedError("size/memory", f"is too small for the contacts of this step, and "
+            raise UnsupportedError("size/memory", "is too small for the contacts of this step, and "
                                    f"MuJoCo has left some out: {data.narena} bytes; increase "
                                    '<size memory="..."/> in the model')  # fmt: skip
         if status == Status.DIVERGED:
@@ -502,7 +504,7 @@ class Stepper:
         ):
             self._set(told_uncertified=1)
             warn(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
-                          "only; stepper.uncertified_steps counts such steps", StepWarning)  # fmt: skip
+                          "only; stepper.uncertified_steps counts them", StepWarning)  # fmt: skip
         if self._get("lacks"):
             self._stepped = True
             self._warn_of_friction()
@@ -616,7 +618,8 @@ class Stepper:
         from holdfast.mujoco.stagewise import solve_by_model
 
         outcome = self._free_motion()
-        solve_by_model(outcome, self.contact, self.private.size)
+        contact: Any = self.contact
+        solve_by_model(outcome, contact, self.private.size)
         _, answer, *_ = carve_in_python(self.record)
         answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
         answer.state[:] = outcome.state

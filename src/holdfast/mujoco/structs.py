@@ -143,7 +143,7 @@ def record_reader(dtype: np.dtype) -> Any:
     if not COMPILED:
 
         def at(address: int) -> Any:
-            there = (ctypes.c_char * dtype.itemsize).from_address(int(address))
+            there: Any = (ctypes.c_char * dtype.itemsize).from_address(int(address))
             return Fields(np.ndarray((1,), dtype=dtype, buffer=there)[0])
 
         return at

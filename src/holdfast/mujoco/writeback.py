@@ -206,7 +206,7 @@ def read_limit_sensor(s: Any, i: int) -> None:
     kind = integers(s.sensor_type, 1, s.nsensor)[0, i]
     which = integers(s.sensor_objid, 1, s.nsensor)[0, i]
     cutoff = floats(s.sensor_cutoff, 1, s.nsensor)[0, i]
-    joint = kind == JOINT_LIMIT_POS or kind == JOINT_LIMIT_VEL
+    joint = kind in (JOINT_LIMIT_POS, JOINT_LIMIT_VEL)
     kinds, ids = integers(d.efc_type, 1, d.nefc)[0], integers(d.efc_id, 1, d.nefc)[0]
     value, begin = 0.0, np.int64(d.ne) + np.int64(d.nf)
     for r in range(begin, begin + np.int64(d.nl)):
