@@ -74,7 +74,7 @@ def main() -> None:
     model, data = mujoco_grasp(options.boxes)
     pyramid = hf.StewartTrinkle(mu=100.0)
     calls = {
-        'no-slip, grip="all"': lambda: hf.NoSlip(grip="all").solve(problem),
+        'no-slip, grip="all"': lambda: hf.NoSlip(grip="all", solver="ppm").solve(problem),
         'no-slip, grip="loaded"': lambda: hf.NoSlip().solve(problem),
         "Stewart-Trinkle, Lemke": lambda: pyramid.solve(problem),
         f"MuJoCo constraint solve ({data.ncon} contacts)": lambda: mujoco.mj_fwdConstraint(

@@ -70,6 +70,7 @@ def body_fields(
     targets: bool = False,
     joints: bool = True,
     max_contacts: int = 4,
+    kinds: tuple[str, ...] = DEGENERACIES,
 ) -> Fields:
     """Free bodies in contact, masses spread over `decades`, J perhaps rank deficient."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -79,7 +80,7 @@ def body_fields(
     blocks = np.zeros((bodies, 6, 6))
     for block, mass in zip(blocks, masses, strict=True):
         block[:3, :3], block[3:, 3:] = mass * np.eye(3), 0.1 * mass * inertia(rng, 3, 0.5)
-    contacts = contact_points(rng, bodies, n, draw(st.sampled_from(DEGENERACIES)))
+    contacts = contact_points(rng, bodies, n, draw(st.sampled_from(kinds)))
     m = 6 * bodies
     rows = {
         name: np.array(

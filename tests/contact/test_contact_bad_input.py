@@ -27,6 +27,7 @@ from holdfast import (
     NotSymmetricError,
     StewartTrinkle,
     Viscous,
+    coulomb,
     frictionless,
     stick,
     viscous,
@@ -53,6 +54,8 @@ GOOD: dict[str, Any] = {
     "Ndot_v": np.zeros(2),
     "Udot_v": np.zeros(1),
     "mu": np.array([0.5, 0.5]),
+    "mu_R": np.array([0.01]),
+    "compliance_J": np.array([0.0]),
     "mu_v": np.array([0.1, 0.2]),
     "bodies": np.array([[0, 1], [0, 1]]),
 }
@@ -90,7 +93,7 @@ def test_the_good_problem_is_good() -> None:
 @pytest.mark.parametrize("name", REAL)
 def test_not_finite(name: str, value: float) -> None:
     """The message holds the value and the index of the first."""
-    if name in ("mu", "mu_v", "D_bound") and value == -np.inf:
+    if name in ("mu", "mu_R", "mu_v", "D_bound", "compliance_J") and value == -np.inf:
         refused(name, "must not be negative", **{name: put(name, -1, value)})
         return
     last = tuple(size - 1 for size in GOOD[name].shape)
@@ -235,7 +238,7 @@ def test_contact_of_an_extra_row(value: Any, message: str) -> None:
 
 
 def test_contact_of_no_extra_row() -> None:
-    refused("R_contact", "has shape (1,) but R has 0 rows", R=None)
+    refused("R_contact", "has shape (1,) but R has 0 rows", R=None, mu_R=None)
 
 
 @pytest.mark.parametrize(
@@ -515,3 +518,81 @@ def test_no_bodies_of_no_contacts() -> None:
 def test_missing_velocity() -> None:
     with pytest.raises(InputError, match=r"^v: "):
         ContactProblem(M=np.eye(2), v=None)
+
+
+# --- Coulomb coefficients and compliance --------------------------------------------------------
+
+
+SPINNING = {**GOOD, "R": np.ones((2, 3)), "R_contact": [0, 1], "mu_R": None}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"mu": [0.1, 0.2, 0.3]}, r"^mu: "),
+        ({"mu": np.ones((2, 3))}, r"^mu: .* 2 columns"),
+        ({"mu": np.ones((3, 2))}, r"^mu: .* 2 rows"),
+        ({"mu": -0.1}, r"^mu: is -0.1 at \[0\]; it must not be negative$"),
+        ({"mu": [[0.1, 0.2], [0.3, -0.4]]}, r"^mu: is -0.4 at \[1, 1\]; it must not be negative$"),
+        ({"mu": [[0.1, np.nan], [0.3, 0.4]]}, r"^mu: "),
+        ({"mu": "a"}, r"^mu: .*expected real numbers"),
+        ({"mu_R": [0.1]}, r"^mu_R: "),
+        ({"mu_R": -1.0}, r"^mu_R: is -1.0 at \[0\]"),
+        ({"mu_R": np.ones((2, 2))}, r"^mu_R: "),
+        ({"compliance_J": [0.1, 0.2]}, r"^compliance_J: "),
+        ({"J": np.ones((1, 3)), "compliance_J": [-0.1]}, r"^compliance_J: is -0.1 at \[0\]"),
+        ({"J": np.ones((1, 3)), "compliance_J": np.inf}, r"^compliance_J: "),
+    ],
+)
+def test_coefficients_of_a_problem(fields: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ContactProblem(**{**SPINNING, **fields})
+
+
+@pytest.mark.parametrize(
+    ("mu", "message"),
+    [
+        (-0.1, r"^mu: is -0.1 at \[0\]; it must be finite and not negative$"),
+        ([0.1], r"^mu: has shape \(1,\) but there are 2 contacts$"),
+        ([[0.1, 0.2], [np.inf, 0.1]], r"^mu: is inf at \[1, 0\]; it must be finite"),
+        (np.ones((2, 3)), r"^mu: .* 2 columns"),
+        ("a", r"^mu: .*expected real numbers"),
+    ],
+)
+def test_coefficients_of_coulomb(mu: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Coulomb(mu=mu).solve(ContactProblem(**GOOD))
+
+
+def test_baselines_know_one_coefficient_per_contact() -> None:
+    problem = ContactProblem(**{**GOOD, "mu": np.full((2, 2), 0.5)})
+    with pytest.raises(InputError, match=r"^mu: has shape \(2, 2\) but there are 2 contacts$"):
+        StewartTrinkle().build(problem)
+
+
+@pytest.mark.parametrize("mu", [-0.1, np.nan, np.inf, [0.1, 0.2]])
+def test_coefficient_of_coulombs_law(mu: Any) -> None:
+    with pytest.raises(InputError, match=r"^mu: is .*; it must be finite and not negative$"):
+        coulomb(mu)
+
+
+def test_a_coefficient_that_a_law_does_not_have() -> None:
+    with pytest.raises(InputError, match=r"^mu: is 0.5, but a stick contact has no such limit$"):
+        Law("stick", mu=0.5)
+
+
+def test_new_fields_are_saved(tmp_path: Path) -> None:
+    problem = ContactProblem(**{
+        **SPINNING, "mu": [[0.1, 0.2], [0.3, 0.4]], "mu_R": [0.01, 0.02], "J": np.eye(3)[:1],
+        "compliance_J": 0.5,
+    })  # fmt: skip
+    problem.save(tmp_path / "problem.npz")
+    loaded = ContactProblem.load(tmp_path / "problem.npz")
+    for name in ("mu", "mu_R", "compliance_J"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(problem, name))
+        assert not getattr(loaded, name).flags.writeable
+    assert loaded.compliance_J.tolist() == [0.5]
+    plain = ContactProblem(**GOOD)
+    assert plain.mu_R.tolist() == [0.01] and not plain.compliance_J.any()
+    bare = ContactProblem(M=np.eye(1), v=[0.0], J=[[1.0]])
+    assert bare.mu_R is None and bare.compliance_J.tolist() == [0.0]

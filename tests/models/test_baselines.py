@@ -735,3 +735,46 @@ def test_contradicting_joints_are_named() -> None:
     for model in (hf.StewartTrinkle(0.5), DrumwrightShell(0.5)):
         with pytest.raises(hf.InputError, match="J: row 1 contradicts the rows before it"):
             model.solve(problem)
+
+
+# --- in a simulation ----------------------------------------------------------------------------
+
+
+def falling_point(height: float, **more: Any) -> hf.ContactProblem:
+    """A point of 1 kg, so far above the floor, that falls at 1 m/s and slides at 0.5 m/s."""
+    h = 0.01
+    return hf.ContactProblem(
+        M=np.eye(3), v=[0.5, 0.0, -1.0], f=[0.0, 0.0, -9.81], h=h, N=[[0.0, 0.0, 1.0]],
+        S=[[1.0, 0.0, 0.0]], T=[[0.0, 1.0, 0.0]], c_N=[-height / h], mu=0.2, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("gap", [3.5e-17, -3.5e-17, 1e-12])
+def test_anitescu_potra_takes_rounding_for_contact(gap: float) -> None:
+    """Collision detectors find gaps of 1e-17 m where bodies touch."""
+    solution = hf.AnitescuPotra().solve(falling_point(gap))
+    touching = hf.AnitescuPotra().solve(falling_point(0.0))
+    np.testing.assert_allclose(solution.velocity, touching.velocity, atol=1e-9)
+
+
+def test_anitescu_potra_lands_where_it_is_listed() -> None:
+    problem = falling_point(0.004)
+    with pytest.raises(hf.InputError, match="c_N"):
+        hf.AnitescuPotra().solve(problem)
+    solution = hf.AnitescuPotra().advance(problem)
+    assert solution.problem is problem
+    assert abs(solution.velocity[2]) <= 1e-15
+
+
+@pytest.mark.parametrize("height", [0.0, 0.004, 1.0])
+def test_models_of_either_level_advance_alike(height: float) -> None:
+    """What the contact does to the normal is the same, with impulses that balance."""
+    problem = falling_point(height, mu_v=0.0)
+    exact = max(-1.0 - 9.81 * 0.01, -height / 0.01)
+    models = [hf.Coulomb(), hf.StewartTrinkle(), hf.CoulombAcceleration(),
+              hf.Viscous(mu_v=0.0, level="acceleration"), hf.Frictionless()]  # fmt: skip
+    for model in models:
+        solution = model.advance(problem)
+        assert solution.level == "velocity" and solution.problem is problem
+        assert solution.velocity[2] == pytest.approx(exact, abs=1e-12)
+        assert solution.momentum_residual() <= 1e-12

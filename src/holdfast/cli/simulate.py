@@ -29,8 +29,8 @@ class Simulate:
     duration: float = 10.0
     """Seconds to simulate."""
     contact: ContactName | None = None
-    """Law of contacts that the scene itself gives none: Coulomb friction as the model declares it in
-    the mode "steps", no slip in the mode "events"."""
+    """Law of contacts that the scene itself gives none. Default: Coulomb friction as the model
+    declares it in the mode "steps", no slip in the mode "events"."""
     mode: Literal["steps", "events"] = "steps"
     """Time steps, for speed; or from event to event, never a penetration, for truth."""
     integrator: Literal["rk4", "symplectic_euler"] = "rk4"

@@ -35,6 +35,7 @@ from holdfast.contact.system import HELD, NO_SLIP, NOTHING, System
 
 PRESSED = 1e-9  # normal impulse, relative to the largest one, that counts as pressing
 SLIDING = 1e-9  # relative speed that counts as sliding, or as separation
+LANDING = 1e-3  # a contact whose gap takes this part of the motion to close is in the air
 FEW = 4  # contacts up to which every set is tried
 ROUNDS = 20  # of releasing and taking back, from one beginning
 
@@ -99,7 +100,7 @@ def exchange(a: Arrays, sy: System, isl: Island, wk: Work, sigma: float, jam: bo
             if speed > SLIDING * sigma:
                 held[i] = 1
                 if jam and freed[i] > 1:
-                    held[i] = 2 if sy.c[first] > -SLIDING * sigma else -2
+                    held[i] = 2 if sy.c[first] > -LANDING * sigma else -2
                 changed += 1
     return changed
 

@@ -471,7 +471,6 @@ class ContactSolution:
             A_v, A_f = -P @ self.drag, P
         return LinearMap(A_v, A_f, self.motion - A_v @ p.v - A_f @ p.f)
 
-
     # --- for people ------------------------------------------------------------------------------
 
     def __repr__(self) -> str:

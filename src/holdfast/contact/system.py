@@ -179,7 +179,7 @@ def apply_laws(a: Arrays, sy: System, shortest: float) -> None:
             sy.tangent[i] = DISC
         if contact and end == first + 1:
             sy.tangent[i] = NOTHING
-        common = 0.0  # one length for all rows of a contact
+        common, tangents = 0.0, 0  # one length for all rows of a contact, however tangents turn
         for k in range(first, end):
             ratio = 1.0
             if law == COULOMB and k > first:
@@ -187,7 +187,10 @@ def apply_laws(a: Arrays, sy: System, shortest: float) -> None:
             if (contact and k > first and sy.tangent[i] == NOTHING) or sy.scale[k] <= least:
                 ratio = 0.0
             sy.R[k] = ratio  # for now
-            common = max(common, ratio * sy.scale[k])
+            if k > first and ratio > 0.0:
+                common += (ratio * sy.scale[k]) ** 2
+                tangents += 1
+        common = np.sqrt(max(sy.R[first] * sy.scale[first] ** 2, common / max(tangents, 1)))
         if contact and law != VISCOUS and sy.R[first] == 0.0:  # nothing presses it
             common = 0.0
         for k in range(first, end):

@@ -38,7 +38,7 @@ class Coulomb(ContactModel):
 
     Where several motions obey the law (a patch that slides can share its load in many ways), the
     answer is one that sticks if there is one, and else the limit of equal, vanishing compliance at
-    all contacts. It does not depend on the order of contacts or on the directions of S and T.
+    all contacts.
 
     An answer that is returned is certified: `ContactSolution.law_residual`, computed from the
     problem as it was given, is at most `Options.certificate`. Otherwise an error is raised that

@@ -16,6 +16,7 @@ from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InputError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.find_indices import RANK_TOL
+from holdfast.models._acceleration import integrated, with_rates
 from holdfast.models._choices import check_problem, check_solver, coefficients, lcp_options
 from holdfast.models._newton import solve_newton
 from holdfast.models._projection import project
@@ -80,6 +81,13 @@ class Viscous(ContactModel):
             problem, np.zeros(problem.n, dtype=bool), mu_v, solver=self.solver,
             options=lcp_options(self.options), warm_start=warm_start,
         )  # fmt: skip
+
+    def advance(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
+        """Solve one step; see `ContactModel.advance`."""
+        if self.level == "velocity":
+            return self.solve(problem, warm_start)
+        check_problem(problem)
+        return integrated(self.solve(with_rates(problem), warm_start), problem)
 
     def _accelerate(
         self, problem: ContactProblem, mu_v: np.ndarray, warm_start: Any

@@ -47,7 +47,7 @@ def solve_by_model(outcome: Outcome, contact: ContactModel, size: float) -> None
 
     The contacts that the free motion closes come first; what the answer would still close is
     added, until nothing is. Anitescu and Potra's model has no gaps: it gets the contacts that
-    touch. A model at acceleration level gives forces, which act for the whole step.
+    touch.
     """
     every = np.flatnonzero(outcome.kind == Kind.CONTACT)
     first = outcome.row[every]
@@ -56,15 +56,15 @@ def solve_by_model(outcome: Outcome, contact: ContactModel, size: float) -> None
         outcome.target[first[near]] = 0.0
         limits = outcome.row[np.flatnonzero(outcome.kind == Kind.LIMIT)]
         outcome.target[limits] = np.where(outcome.target[limits] > -1e-6, 0.0, -np.inf)
-        _take(outcome, every[near], contact.solve(_without_far_limits(outcome, every[near])))
+        _take(outcome, every[near], contact.advance(_without_far_limits(outcome, every[near])))
         return
     touch = TOUCHING * size / outcome.h
     chosen = outcome.J[first] @ outcome.free - outcome.target[first] <= touch
     while True:
-        solution = contact.solve(outcome.problem(every[chosen]))
+        solution = contact.advance(outcome.problem(every[chosen]))
         _take(outcome, every[chosen], solution)
         closed = outcome.J[first] @ outcome.velocity - outcome.target[first] < -touch
-        if solution.level == "acceleration" or not (closed & ~chosen).any():
+        if not (closed & ~chosen).any():
             return
         chosen |= closed
 
@@ -83,21 +83,20 @@ def _without_far_limits(outcome: Outcome, contacts: np.ndarray) -> ContactProble
 
 def _take(outcome: Outcome, contacts: np.ndarray, solution: ContactSolution) -> None:
     """Write a solution along the rows of a step."""
-    h = outcome.h if solution.level == "acceleration" else 1.0
-    outcome.velocity[:] = outcome.v + h * solution.motion if h != 1.0 else solution.motion
+    outcome.velocity[:] = solution.velocity
     impulse = outcome.impulse
     impulse[:], outcome.state[:] = 0.0, 0
     first, dim = outcome.row[contacts], outcome.row[contacts + 1] - outcome.row[contacts]
-    impulse[first] = h * solution.normal
+    impulse[first] = solution.normal
     slides = dim >= 3
-    impulse[first[slides] + 1] = h * solution.tangent[slides, 0]
-    impulse[first[slides] + 2] = h * solution.tangent[slides, 1]
+    impulse[first[slides] + 1] = solution.tangent[slides, 0]
+    impulse[first[slides] + 2] = solution.tangent[slides, 1]
     extra = [np.arange(f + 3, f + d) for f, d in zip(first, dim, strict=True) if d > 3]
     if extra:
-        impulse[np.concatenate(extra)] = h * solution.extra
+        impulse[np.concatenate(extra)] = solution.extra
     outcome.state[contacts] = np.where(solution.sticking, 1, np.where(solution.normal > 0, 2, 0))
     for kind, values in ((Kind.EQUALITY, solution.bilateral), (Kind.FRICTION, solution.dry)):
-        impulse[outcome.row[np.flatnonzero(outcome.kind == kind)]] = h * values
+        impulse[outcome.row[np.flatnonzero(outcome.kind == kind)]] = values
     limits = np.flatnonzero(outcome.kind == Kind.LIMIT)
     near = limits[np.isfinite(outcome.target[outcome.row[limits]])]
-    impulse[outcome.row[near]] = h * solution.unilateral
+    impulse[outcome.row[near]] = solution.unilateral

@@ -30,8 +30,8 @@ MODELS: dict[str, ContactModel] = {
     "Stewart-Trinkle, Lemke, tight": StewartTrinkle(MU),
     "Drumwright-Shell": DrumwrightShell(MU),
     "no-slip, active-set QP": NoSlip(grip="all", solver="qp"),
-    "no-slip, modified PPM": NoSlip(grip="all"),
-    "no-slip where pressed, modified PPM": NoSlip(),
+    "no-slip, modified PPM": NoSlip(grip="all", solver="ppm"),
+    "no-slip where pressed, modified PPM": NoSlip(solver="ppm"),
 }
 LOOSE, TIGHT, SHELL, QP, PPM, PRESSED = MODELS
 
@@ -134,7 +134,7 @@ class MaximalRun:
 
     def pivots(self) -> int:
         """Of the complementarity problem: loading the equality rows is not counted."""
-        factored = isinstance(self.model, NoSlip) and self.model.solver == "ppm"
+        factored = isinstance(self.model, NoSlip) and self.model.solver in ("newton", "ppm")
         return self.last.pivots - (self.last.rank if factored else 0)
 
     def variables(self) -> int | None:

@@ -92,7 +92,7 @@ def _methods(course: Any) -> dict[str, Callable[[], Any]]:
 
     return {
         NO_SLIP: lambda: SteppedWalk(course, NoSlip()),
-        LETTER: lambda: SteppedWalk(course, NoSlip(grip="all")),
+        LETTER: lambda: SteppedWalk(course, NoSlip(grip="all", solver="ppm")),
         SHELL: lambda: SteppedWalk(course, DrumwrightShell(mu=MU)),
         DEFAULT: lambda: MujocoWalk(course, RECIPES["MuJoCo"]),
         RECIPE: lambda: MujocoWalk(course, RECIPES["+ noslip 10"]),

@@ -46,13 +46,13 @@ SOLVERS: dict[str, tuple[str, Callable[[Recorded], np.ndarray]]] = {
 }
 
 MODELS: dict[str, tuple[str, ContactModel]] = {
-    "noslip-ppm": ("no-slip, modified PPM", NoSlip(grip="all")),
-    "noslip-pressed": ("no-slip where pressed, modified PPM", NoSlip()),
+    "noslip-ppm": ("no-slip, modified PPM", NoSlip(grip="all", solver="ppm")),
+    "noslip-pressed": ("no-slip where pressed, modified PPM", NoSlip(solver="ppm")),
     "noslip-lemke": ("no-slip, Lemke", NoSlip(grip="all", solver="lemke")),
     "noslip-qp": ("no-slip, active-set QP", NoSlip(grip="all", solver="qp")),
-    "viscous-ppm": ("viscous, modified PPM", Viscous(0.1)),
+    "viscous-ppm": ("viscous, modified PPM", Viscous(0.1, solver="ppm")),
     "viscous-lemke": ("viscous, Lemke", Viscous(0.1, solver="lemke")),
-    "frictionless-ppm": ("frictionless, modified PPM", Frictionless()),
+    "frictionless-ppm": ("frictionless, modified PPM", Frictionless(solver="ppm")),
 }
 
 

@@ -135,7 +135,7 @@ def solve_lcp(
 def _infeasible(problem: ContactProblem) -> InfeasibleError | None:
     """The proof that no velocity satisfies all rows, whatever forces cause it; None if one does."""
     try:
-        Frictionless().solve(problem)
+        Frictionless(solver="ppm").solve(problem)
     except InfeasibleError as error:
         return error
     except SolveError:  # nothing is proven

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
 from holdfast.models._choices import check_problem
+from holdfast.models.baselines._coulomb import CoulombSolution
 from holdfast.models.baselines._pyramid import PyramidLCP
 from holdfast.models.baselines._time_stepping import TimeStepping
+
+ROUNDING = 1e-9  # targets below this part of the speed that the motion can have along a row
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,9 @@ class AnitescuPotra(TimeStepping):
     has a solution whatever M, N, S, T, mu, v and f are, which Lemke's method finds.
 
     Targets c_N and c_U are therefore refused, not ignored: list only contacts that touch, or use
-    `StewartTrinkle`. Bilateral targets c_J are taken; if they are not zero, the guarantee is gone.
+    `StewartTrinkle`. A gap that is rounding counts as touching: one that the motion closes within
+    a part of 1e-9 of the step. Bilateral targets c_J are taken; if they are not zero, the
+    guarantee is gone.
 
     Attributes:
         mu: see `StewartTrinkle`, like all others.
@@ -37,12 +43,24 @@ class AnitescuPotra(TimeStepping):
         options: further tolerances of the solver.
     """
 
+    def advance(self, problem: ContactProblem, warm_start: Any = None) -> CoulombSolution:
+        """Solve one step; see `ContactModel.advance`. What is listed is taken to touch.
+
+        A simulator lists contacts whose gap the motion would close within the step: here a body
+        stops as soon as it is listed, above the ground by less than one step of its motion.
+        """
+        check_problem(problem)
+        touching = replace(problem, c_N=None, c_U=None)
+        return replace(self.solve(touching, warm_start), problem=problem)
+
     def build(self, problem: ContactProblem) -> PyramidLCP:
         """The complementarity problem, to look at or to hand to another solver."""
         check_problem(problem)
+        scale = max(problem.factor.size(v) for v in (problem.v, problem.free_velocity))
         for name, rows in (("c_N", "contact"), ("c_U", "unilateral row")):
             target = getattr(problem, name)
-            bad = np.flatnonzero(target)
+            reach = problem.lengths[name[-1]] * scale  # the fastest that the motion can move a row
+            bad = np.flatnonzero(np.abs(target) > ROUNDING * reach)
             if bad.size:
                 raise InputError(
                     name, f"is {target[bad[0]]:.6g} at [{bad[0]}], but AnitescuPotra knows only "

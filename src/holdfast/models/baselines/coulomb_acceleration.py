@@ -11,7 +11,9 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InconsistentConfigurationError, RayTerminationError
+from holdfast.models._acceleration import integrated, with_rates
 from holdfast.models._choices import check_options, check_problem, coefficients
 from holdfast.models._reduction import Reduction
 from holdfast.models._velocity import drag_matrix
@@ -115,6 +117,11 @@ class CoulombAcceleration(ContactModel):
         A_force = np.vstack([p.N - mu[:, None] * Q, p.U]) if (sliding.now & (mu > 0)).any() else A
         c_A = -np.concatenate([p.Ndot_v, p.Udot_v])
         return assemble(Reduction(p, free, -p.Jdot_v), A, A_force, c_A, fr)
+
+    def advance(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
+        """Solve one step; see `ContactModel.advance`."""
+        check_problem(problem)
+        return integrated(self.solve(with_rates(problem), warm_start), problem)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> CoulombSolution:
         """Solve one problem; see `ContactModel.solve`. Lemke's method has no warm start.

@@ -78,7 +78,7 @@ class DrumwrightShell(ContactModel):
         p = problem
         mu, extra = coefficients("mu", self.mu, p), self._viscous_limit(p)
         check_friction_rows(p, np.maximum(mu, extra), type(self).__name__)
-        program = Program(p, mu, extra, Frictionless().solve(p, warm_start))
+        program = Program(p, mu, extra, Frictionless(solver="ppm").solve(p, warm_start))
         certificate = (self.options or lcp.Options()).certificate
         if self.cone == "linear" or len(p.T) == 0:
             answer = program.solve(program.fan(self.directions), self.solver, certificate)
