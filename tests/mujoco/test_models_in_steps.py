@@ -7,9 +7,9 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
-from holdfast.mujoco._laws import parse
 
 import holdfast as hf
+from holdfast.mujoco.pair_laws import parse
 
 BOX = """
 <mujoco>

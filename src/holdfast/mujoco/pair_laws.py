@@ -55,8 +55,9 @@ def law_of_model(contact: Any) -> Law | None:
     if isinstance(contact, Viscous):
         plain = contact.level == "velocity" and not contact.per_pair
         mu_v: Any = contact.mu_v
-        one = mu_v is not None and np.ndim(mu_v) == 0
-        return viscous(float(mu_v)) if plain and one else None
+        if not plain or mu_v is None or np.ndim(mu_v) != 0:
+            return None
+        return viscous(float(mu_v))
     if isinstance(contact, Coulomb):
         return coulomb(contact.mu) if contact.mu is None or np.ndim(contact.mu) == 0 else None
     if isinstance(contact, Mixed):
