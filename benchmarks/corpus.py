@@ -291,12 +291,26 @@ def _blocks(problem: hf.ContactProblem) -> hf.ContactProblem:
     return hf.ContactProblem(**{**named, "M": parts[np.arange(count), :, np.arange(count), :]})
 
 
+def _round_cones(problem: hf.ContactProblem, friction: np.ndarray) -> hf.ContactProblem:
+    """Scale the rows of torsion and rolling so that one coefficient serves all rows of a contact.
+
+    The cone ``|f_j / mu_j| <= f_n`` is then ``|f| <= mu f_n``.
+    """
+    if not len(problem.R):
+        return problem
+    contact = problem.R_contact
+    number = np.arange(len(contact)) - np.searchsorted(contact, contact)
+    scale = friction[contact, 2 + number] / friction[contact, 0]
+    return replace(problem, R=scale[:, None] * problem.R)
+
+
 def next_problem(model: Any, data: Any) -> tuple[hf.ContactProblem, np.ndarray, np.ndarray]:
     """The problem of the next step, geoms (n, 2) and points (n, 3) of its contacts."""
     data = copy.copy(data)
     problem = hf.build_problem(model, data)  # lists its contacts in the data
     listed = data.contact.efc_address >= 0
-    return _blocks(problem), data.contact.geom[listed], data.contact.pos[listed]
+    problem = _round_cones(_blocks(problem), data.contact.friction[listed])
+    return problem, data.contact.geom[listed], data.contact.pos[listed]
 
 
 def record(scene: Scene, out: Path) -> int:
