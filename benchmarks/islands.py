@@ -212,7 +212,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
     if not hasattr(hf, "Coulomb"):
-        raise SystemExit("this holdfast has no Coulomb")
+        print("left out: this holdfast has no Coulomb")
+        return
     measured: list[State] = []
     for boxes in given.boxes:
         for state in states(boxes, STATES // 5 if given.quick else STATES):

@@ -133,7 +133,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
     if not hasattr(hf, "Coulomb"):
-        raise SystemExit("this holdfast has no Coulomb")
+        print("left out: this holdfast has no Coulomb")
+        return
     warm_up()
     outcomes = solve_all(given.seeds or range(given.first, given.first + given.count))
     text = table(outcomes)
