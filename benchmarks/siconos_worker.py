@@ -19,6 +19,7 @@ METHODS = {
     "NSN_AC": sn.SICONOS_FRICTION_3D_NSN_AC,
     "ADMM": sn.SICONOS_FRICTION_3D_ADMM,
 }
+BALANCING = sn.SICONOS_FRICTION_3D_ADMM_RHO_STRATEGY_RESIDUAL_BALANCING
 
 
 def matrix(W, sparse):
@@ -40,6 +41,8 @@ def solve(given):
         options = sn.SolverOptions(METHODS[str(given["method"])])
         options.dparam[sn.SICONOS_DPARAM_TOL] = float(given["tolerance"])
         options.iparam[sn.SICONOS_IPARAM_MAX_ITER] = int(given["iterations"])
+        if str(given["method"]) == "ADMM":  # solves far more than with a constant rho, the default
+            options.iparam[sn.SICONOS_FRICTION_3D_ADMM_IPARAM_RHO_STRATEGY] = BALANCING
         r, u = np.zeros(len(q)), np.zeros(len(q))
         start = time.perf_counter()
         info = sn.fc3d_driver(problem, r, u, options)
