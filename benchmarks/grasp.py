@@ -26,7 +26,7 @@ import mujoco
 import numpy as np
 
 import holdfast as hf
-from holdfast.experiments.grasp import grasp
+from holdfast.experiments.grasp.scene import grasp
 
 
 def mujoco_grasp(boxes: int) -> tuple[mujoco.MjModel, mujoco.MjData]:

@@ -17,7 +17,7 @@ from importlib import import_module, metadata
 import numpy as np
 
 import eiquadprog_binding
-from holdfast.experiments.algorithm1 import Algorithm1Error, algorithm1
+from holdfast.experiments.robustness.algorithm1 import Algorithm1Error, algorithm1
 from problem import Array, Problem
 
 Answer = tuple[Array, Array]

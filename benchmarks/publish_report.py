@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from holdfast.experiments.page import shown
+from holdfast.experiments.report.page import shown
 from publish import ROOT, replace_block, to_rst
 
 CHOSEN = ("_targets", "_paper", "scaling_exponents", "robustness_solvers")

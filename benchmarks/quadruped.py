@@ -14,7 +14,7 @@ import time
 import mujoco
 
 import holdfast as hf
-from holdfast.mujoco import scenes
+from holdfast.tools import scenes
 
 ORIGINAL = 42.9  # [s] of CPU, for 10 s without slip
 RUNS: tuple[tuple[str, hf.ContactModel, str], ...] = (

@@ -1,4 +1,4 @@
-"""The recorded problems of `holdfast.experiments.recorded` as the benchmarks hold problems.
+"""The recorded problems of `holdfast.experiments.robustness` as the benchmarks hold problems.
 
 A dense LCP ``w = F z + e`` is given to holdfast and Lemke as it is. QP and least-squares
 peers get a factor of F: with ``F = N N'`` it is the projection of the origin onto
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accuracy import Yardstick
-from holdfast.experiments import recorded
-from holdfast.experiments.recorded import GROUPS, lcp_residual
+from holdfast.experiments.robustness import recorded
+from holdfast.experiments.robustness.recorded import GROUPS, lcp_residual
 from problem import Array, Problem
 
 __all__ = ["GROUPS", "Recorded", "load"]

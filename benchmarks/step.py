@@ -27,7 +27,7 @@ import mujoco
 import numpy as np
 
 import holdfast as hf
-from holdfast.mujoco import scenes
+from holdfast.tools import scenes
 
 NOSLIP = {"cone": mujoco.mjtCone.mjCONE_ELLIPTIC, "impratio": 10.0, "noslip_iterations": 50}
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)

@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 
 import holdfast as hf
-from holdfast.mujoco import scenes
+from holdfast.tools import scenes
 
 FEET = ("fl_foot", "fr_foot", "hl_foot", "hr_foot")
 

@@ -14,9 +14,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.experiments.maximal import point_row, spin_row
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 from reference import DEGENERACIES, Problem, block_diagonal, energy_norm, inertia
 
 Fields = dict[str, Any]

@@ -184,6 +184,105 @@ def nnls_motion(p: Problem) -> np.ndarray:
     return np.linalg.solve(L.T, L.T @ p.v + A @ z)
 
 
+# --- Coulomb friction ---------------------------------------------------------------------------
+
+
+def coulomb_motions(
+    M: np.ndarray, v: np.ndarray, N: np.ndarray, S: np.ndarray, mu: np.ndarray, tol: float = 1e-10
+) -> list[np.ndarray]:
+    """All motions of a problem in the plane, by trying every state of every contact.
+
+    A contact is open, sticks, or slides to either side: 4^n linear systems.
+    """
+    found = []
+    for states in itertools.product(("open", "stick", 1.0, -1.0), repeat=len(N)):
+        rows, columns = np.zeros((0, len(v))), np.zeros((0, len(v)))
+        for state, n, s, m in zip(states, N, S, mu, strict=True):
+            if state == "stick":
+                rows, columns = np.vstack([rows, n, s]), np.vstack([columns, n, s])
+            elif state != "open":
+                rows, columns = np.vstack([rows, n]), np.vstack([columns, n - m * state * s])
+        r = np.linalg.lstsq(rows @ np.linalg.solve(M, columns.T), -rows @ v)[0]
+        x = v + np.linalg.solve(M, columns.T @ r)
+        k, good = 0, np.abs(rows @ x).max(initial=0.0) <= tol
+        for state, n, s, m in zip(states, N, S, mu, strict=True):
+            if state == "stick":
+                good &= r[k] >= -tol and abs(r[k + 1]) <= m * r[k] + tol
+                k += 2
+            elif state == "open":
+                good &= n @ x >= -tol
+            else:
+                good &= r[k] >= -tol and state * (s @ x) >= -tol
+                k += 1
+        if good and not any(np.allclose(x, other, atol=1e-8) for other in found):
+            found.append(x)
+    return found
+
+
+def coulomb_fixed_point(
+    M: np.ndarray, v: np.ndarray, rows: np.ndarray, mu: np.ndarray, steps: int = 200_000
+) -> np.ndarray:
+    """The motion by the obvious iteration: project impulses on their cones until they stay.
+
+    Args:
+        M, v: inertia and free motion.
+        rows: (n, 3, m) normal and two tangents of each contact.
+        mu: (n,) coefficients.
+    """
+    G = rows.reshape(-1, len(v))
+    W, u0 = G @ np.linalg.solve(M, G.T), G @ v
+    r, rho = np.zeros(len(G)), 0.5 / np.linalg.eigvalsh(W)[-1]
+    for _ in range(steps):
+        u = (W @ r + u0).reshape(-1, 3)
+        x = r.reshape(-1, 3) - rho * u
+        x[:, 0] -= rho * mu * np.linalg.norm(u[:, 1:], axis=1)
+        new = np.array([on_cone(y, m) for y, m in zip(x, mu, strict=True)]).ravel()
+        if np.abs(new - r).max() <= 1e-15 * max(1.0, np.abs(r).max()):
+            break
+        r = new
+    return v + np.linalg.solve(M, G.T @ r)
+
+
+def on_cone(x: np.ndarray, mu: float) -> np.ndarray:
+    """The nearest point of the friction cone."""
+    pull = np.sqrt((x[1:] ** 2).sum())
+    if pull <= mu * x[0]:
+        return x
+    if mu * pull <= -x[0]:
+        return 0.0 * x
+    normal = (x[0] + mu * pull) / (1.0 + mu**2)
+    return np.concatenate([[normal], mu * normal * x[1:] / pull])
+
+
+def coulomb_residual(
+    M: np.ndarray, y0: np.ndarray, contacts: list[tuple[np.ndarray, np.ndarray, np.ndarray, float]],
+    others: np.ndarray,
+) -> float:  # fmt: skip
+    """How far impulses are from Coulomb's law, in extended precision.
+
+    Args:
+        M, y0: inertia and free motion.
+        contacts: rows, impulses, targets and coefficient of each contact.
+        others: (m,) momentum of all other rows.
+    """
+    L = long_cholesky(M)
+    y = L.T @ y0.astype(Long) + long_solve(L, others.astype(Long))
+    scale = size(y)
+    whitened = [long_solve(L, rows.T.astype(Long)).T for rows, _, _, _ in contacts]
+    for G, (_, r, _, _) in zip(whitened, contacts, strict=True):
+        y = y + G.T @ r.astype(Long)
+    worst, scale = Long(0), max(scale, size(L.T @ y0.astype(Long)), size(y)) or Long(1)
+    for G, (_, r, c, mu) in zip(whitened, contacts, strict=True):
+        length = max(size(row) for row in G)
+        if length == 0:
+            continue
+        u, impulse = (G @ y - c) / length, r.astype(Long) * length
+        x = impulse - u
+        x[0] -= mu * size(u[1:])
+        worst = max(worst, size(impulse - on_cone(x, mu)))
+    return float(worst / scale)
+
+
 # --- problems -----------------------------------------------------------------------------------
 
 

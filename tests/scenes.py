@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.experiments.grasp import grasp
+from holdfast.experiments.grasp.scene import grasp
 from holdfast.experiments.maximal import GRAVITY, Scene, X, Y, Z, inertia, point_row, spin_row
 
 __all__ = ["cube_on_floor", "four_bar", "grasp"]

@@ -13,7 +13,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast import errors, lcp
+from holdfast import contact, errors, lcp
+from holdfast.contact import (
+    ContactProblem,
+    ContactSolution,
+    Law,
+    coulomb,
+    frictionless,
+    stick,
+    viscous,
+)
 from holdfast.errors import (
     EventError,
     FrictionWarning,
@@ -32,22 +41,20 @@ from holdfast.lcp import find_indices
 from holdfast.models import (
     AnitescuPotra,
     ContactModel,
+    Coulomb,
     CoulombAcceleration,
     CoulombSolution,
     DrumwrightShell,
     Frictionless,
-    Law,
     Mixed,
     NoSlip,
     StewartTrinkle,
     Viscous,
 )
-from holdfast.models.laws import frictionless, stick, viscous
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 if TYPE_CHECKING:
-    from holdfast.mujoco import EventDriven, Stepper, build_problem, step
+    from holdfast.events import EventDriven
+    from holdfast.mujoco import Stepper, build_problem, step
 
 __version__ = "0.1.0"
 
@@ -56,6 +63,7 @@ __all__ = [
     "ContactModel",
     "ContactProblem",
     "ContactSolution",
+    "Coulomb",
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",
@@ -80,6 +88,8 @@ __all__ = [
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "contact",
+    "coulomb",
     "errors",
     "find_indices",
     "frictionless",
@@ -90,7 +100,7 @@ __all__ = [
 ]
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = ("EventDriven", "Stepper", "build_problem", "step")
+_OF_MUJOCO = ("Stepper", "build_problem", "step")
 
 
 def __getattr__(name: str) -> Any:
@@ -98,4 +108,8 @@ def __getattr__(name: str) -> Any:
         import holdfast.mujoco
 
         return getattr(holdfast.mujoco, name)
+    if name == "EventDriven":
+        import holdfast.events
+
+        return holdfast.events.EventDriven
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

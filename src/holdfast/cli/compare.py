@@ -48,15 +48,16 @@ class Compare:
         return 1 if rows[-1].problem else 0
 
     def _rows(self) -> list[Any]:
-        from holdfast.mujoco import comparison, files
         from holdfast.mujoco._mj import mujoco
+        from holdfast.tools import files
+        from holdfast.tools.compare import compare
 
         model = files.load_scene(self.scene)
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
         with progress_bar("comparing", quiet=self.format == "json") as progress:
-            return comparison.compare(
+            return compare(
                 model, data, duration=self.duration, control=control, progress=progress,
                 contact=contact_model(self.contact, self.mu_v),
             )  # fmt: skip
@@ -67,7 +68,7 @@ def print_rows(title: str, rows: list[Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from holdfast.mujoco.comparison import HEADINGS, LEGEND, rows_as_text
+    from holdfast.tools.compare import HEADINGS, LEGEND, rows_as_text
 
     table = Table(title=title)
     for i, heading in enumerate(HEADINGS):

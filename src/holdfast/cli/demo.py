@@ -15,7 +15,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.cli._common import progress_bar
 from holdfast.cli.compare import print_rows
-from holdfast.experiments.grasp import grasp
+from holdfast.experiments.grasp.scene import grasp
 from holdfast.experiments.maximal import Scene
 
 
@@ -78,8 +78,9 @@ class Demo:
 
 def _simulate(duration: float, *, quiet: bool) -> dict[str, list[Any]]:
     """Run the two scenes under MuJoCo's settings and ours."""
-    from holdfast.mujoco import comparison, files, scenes
     from holdfast.mujoco._mj import mujoco
+    from holdfast.tools import files, scenes
+    from holdfast.tools.compare import compare
 
     tables = {}
     for name, xml in (
@@ -90,7 +91,7 @@ def _simulate(duration: float, *, quiet: bool) -> dict[str, list[Any]]:
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, None)
         with progress_bar("simulating", quiet=quiet) as progress:
-            tables[name] = comparison.compare(model, data, duration=duration, progress=progress)
+            tables[name] = compare(model, data, duration=duration, progress=progress)
     return tables
 
 

@@ -40,7 +40,8 @@ class Reproduce:
     @exit_code
     def run(self) -> int:
         """Run the trials, write the report; return the exit code, 130 if interrupted."""
-        from holdfast.experiments import provenance, registry, report, runner
+        from holdfast.experiments import provenance, registry, runner
+        from holdfast.experiments.report import writer
 
         experiments = [registry.load(name, seed=self.seed) for name in registry.names_of(self.what)]
         settings = {"quick": self.quick, "seed": self.seed}
@@ -55,12 +56,12 @@ class Reproduce:
         sections = [
             section for each in experiments for section in each.sections(results[each.name])
         ]
-        origin = report.Origin(
+        origin = writer.Origin(
             self._command(), provenance.machine(), provenance.versions(), settings,
             folder.seconds(results),
         )  # fmt: skip
-        page = report.write(self.out, sections, origin)
-        self._print(page, report.targets(sections))
+        page = writer.write(self.out, sections, origin)
+        self._print(page, writer.targets(sections))
         return 0
 
     def _command(self) -> str:
@@ -79,7 +80,7 @@ class Reproduce:
         from rich.markup import escape
         from rich.table import Table
 
-        from holdfast.experiments.page import shown
+        from holdfast.experiments.report.page import shown
 
         console = Console()
         if targets:

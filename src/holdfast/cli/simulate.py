@@ -52,9 +52,11 @@ class Simulate:
     @exit_code
     def run(self) -> int:
         """Simulate, write, print; return the exit code."""
-        from holdfast.mujoco import EventDriven, Stepper, files
+        from holdfast.events import EventDriven
+        from holdfast.mujoco import Stepper
         from holdfast.mujoco._mj import mujoco
-        from holdfast.mujoco.recording import Recording, run
+        from holdfast.tools import files
+        from holdfast.tools.recording import Recording, run
 
         if self.events and self.mode != "events":
             raise InputError("events", "are logged in one mode only; add --mode events")

@@ -47,8 +47,8 @@ class Verify:
     @exit_code
     def run(self) -> int:
         """Print the verdict; return the exit code."""
-        from holdfast.mujoco import files
-        from holdfast.mujoco.verification import Tolerances, verify
+        from holdfast.tools import files
+        from holdfast.tools.verify import Tolerances, verify
 
         arrays, metadata = read(self.trajectory)
         model = files.load_scene(self._scene(metadata))

@@ -15,7 +15,7 @@ from typing import Any
 import holdfast
 
 RUNS = ("numpy", "scipy", "numba", "mujoco", "daqp", "matplotlib")
-SHOWS = re.compile(r"cli/.*|experiments/(page|plots|paper|spread|\w*_?report|\w+_tables)\.py")
+SHOWS = re.compile(r"cli/.*|experiments/(report/\w+|\w+/(report|tables))\.py")
 """Files that no result of a trial depends on."""
 
 

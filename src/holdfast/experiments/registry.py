@@ -9,10 +9,10 @@ from holdfast.errors import InputError
 from holdfast.experiments.parts import Experiment
 
 EXPERIMENTS = {
-    "grasp": "holdfast.experiments.grasp_experiment:Grasp",
-    "locomotion": "holdfast.experiments.locomotion:Locomotion",
-    "scaling": "holdfast.experiments.scaling:Scaling",
-    "robustness": "holdfast.experiments.robustness:Robustness",
+    "grasp": "holdfast.experiments.grasp.experiment:Grasp",
+    "locomotion": "holdfast.experiments.locomotion.experiment:Locomotion",
+    "scaling": "holdfast.experiments.scaling.experiment:Scaling",
+    "robustness": "holdfast.experiments.robustness.experiment:Robustness",
 }
 """Module and class of each, in the order of the report; a class takes the seed, or nothing."""
 

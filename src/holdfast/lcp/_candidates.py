@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import cholesky, multiply_upper, solve_lower, solve_upper
-from holdfast.lcp._kernel import kernel
-from holdfast.lcp._pivoting import FREE, INFEASIBLE, SOLVED, Candidates, norm
+from holdfast._jit import kernel
+from holdfast.lcp._pivoting import FREE, INFEASIBLE, SOLVED, Candidates
 from holdfast.lcp._state import CANDIDATES, COUNTERS, INSTALL, READY, STAGE, STRIDE, WHITE
+from holdfast.linalg.cholesky import cholesky, multiply_upper, solve_lower, solve_upper
+from holdfast.linalg.vectors import norm
 
 # Codes beyond those of `pivot`: the input cannot be used.
 NOT_SYMMETRIC, NOT_DEFINITE, NOT_FINITE, BAD_BOUNDS = 10, 11, 12, 13

@@ -21,11 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp import _factor as factor
-from holdfast.lcp._compensated import add_product
-from holdfast.lcp._envelope import solve_lower, solve_upper
-from holdfast.lcp._kernel import fast_kernel, kernel
-from holdfast.lcp._pivoting import FREE, INFEASIBLE, ROUNDING, SOLVED, Candidates, Loaded, norm
+from holdfast._jit import fast_kernel, kernel
+from holdfast.lcp._pivoting import FREE, INFEASIBLE, ROUNDING, SOLVED, Candidates, Loaded
 from holdfast.lcp._state import (
     CANDIDATES,
     GAP,
@@ -39,6 +36,10 @@ from holdfast.lcp._state import (
     STATIONARITY,
 )
 from holdfast.lcp.result import SCALARS
+from holdfast.linalg import qr_update as factor
+from holdfast.linalg.cholesky import solve_lower, solve_upper
+from holdfast.linalg.compensated import add_product
+from holdfast.linalg.vectors import norm
 
 REFINED = 1e-14  # stop polishing at this relative residual
 CANCELLED = 1e-12  # a relative residual that refinement of z leaves only where forces cancel

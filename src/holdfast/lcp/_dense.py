@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._compensated import add_product
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
+from holdfast.linalg.compensated import add_product
 
 
 @entry

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp import _factor as factor
-from holdfast.lcp._envelope import cholesky, solve_lower
-from holdfast.lcp._kernel import entry, fast_kernel, kernel
+from holdfast._jit import entry, fast_kernel, kernel
+from holdfast.linalg import qr_update as factor
+from holdfast.linalg.cholesky import cholesky, solve_lower
 
 
 @fast_kernel

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast._jit import entry, kernel
 from holdfast.lcp._lemke_basis import (
     NONE,
     add_product,

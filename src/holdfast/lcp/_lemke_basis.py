@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from holdfast.lcp._kernel import kernel
+from holdfast._jit import kernel
 
 NONE = -1  # place of a variable that is not basic
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp import _factor as factor
+from holdfast._jit import kernel
 from holdfast.lcp._candidates import HUGE, NOT_FINITE, row_at
-from holdfast.lcp._kernel import kernel
-from holdfast.lcp._pivoting import FREE, SOLVED, STIFF, Candidates, Loaded, dot, unload
+from holdfast.lcp._pivoting import FREE, SOLVED, STIFF, Candidates, Loaded, unload
 from holdfast.lcp._rows import scatter, whitened_norm
 from holdfast.lcp._state import CANDIDATES, LOADED, READY, WHITE
+from holdfast.linalg import qr_update as factor
+from holdfast.linalg.vectors import dot
 
 
 @kernel

@@ -23,7 +23,7 @@ finds the most negative w_i (line 15) and lets i enter; it finds a z_j that turn
   direction is a Farkas certificate, unless its value is rounding: then w_i is, too, and the row
   rests. How small a part outside the span is rounding depends on how nearly dependent the loaded
   rows are themselves: their small pivots amplify it.
-* Factors. The loaded rows are kept as Q R and updated (`_factor`), where the paper solves with
+* Factors. The loaded rows are kept as Q R and updated (`qr_update`), where the paper solves with
   A = N_B M^-1 N_B' afresh (lines 10-12).
 """
 
@@ -36,9 +36,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp import _factor as factor
-from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast._jit import kernel
 from holdfast.lcp._rows import scatter, separation
+from holdfast.linalg import qr_update as factor
+from holdfast.linalg.vectors import norm
 
 # Status codes of `pivot`; values as in `holdfast.lcp.Status`.
 SOLVED, INFEASIBLE, PIVOT_LIMIT, PAUSED = 0, 1, 3, 6
@@ -77,21 +78,6 @@ class Loaded(NamedTuple):
     which: np.ndarray
     Q: np.ndarray
     R: np.ndarray
-
-
-@fast_kernel
-def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Return a . b."""
-    t = 0.0
-    for j in range(a.shape[0]):
-        t += a[j] * b[j]
-    return t
-
-
-@fast_kernel
-def norm(y: np.ndarray) -> float:
-    """Return the Euclidean length of y."""
-    return np.sqrt(dot(y, y))
 
 
 @kernel

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast._jit import fast_kernel, kernel
 from holdfast.lcp._pivoting import Candidates
 from holdfast.lcp._rows import rows_dot, rows_length2, whitened_norm
 from holdfast.lcp._state import CANDIDATES, CHUNK

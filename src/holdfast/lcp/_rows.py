@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import solve_lower_block
-from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast._jit import fast_kernel, kernel
+from holdfast.linalg.cholesky import solve_lower_block
 
 BODY = 6  # coordinates of a free rigid body: the block size with an unrolled loop
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from holdfast._jit import entry, kernel
 from holdfast.lcp._candidates import (
     BAD_BOUNDS,
     HUGE,
@@ -34,14 +35,11 @@ from holdfast.lcp._candidates import (
     start,
 )
 from holdfast.lcp._certify import UNCERTIFIED, finish, report
-from holdfast.lcp._envelope import multiply_upper
-from holdfast.lcp._kernel import entry, kernel
 from holdfast.lcp._loading import install, settle, stiff, take_equalities
 from holdfast.lcp._pivoting import (
     INFEASIBLE,
     PAUSED,
     SOLVED,
-    norm,
     pivot,
 )
 from holdfast.lcp._price import FAIRLY_SURE, longest_row, look, price
@@ -69,8 +67,10 @@ from holdfast.lcp._state import (
     shape_of,
     work_size,
 )
-from holdfast.lcp._views import vector
 from holdfast.lcp.result import SCALARS
+from holdfast.linalg.cholesky import multiply_upper
+from holdfast.linalg.vectors import norm
+from holdfast.linalg.views import vector
 
 __all__ = [
     "BAD_BOUNDS", "INFEASIBLE", "LEFT_OUT", "NOT_DEFINITE", "NOT_FINITE", "NOT_SYMMETRIC", "PAUSED",

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast._jit import kernel
 from holdfast.lcp._pivoting import Candidates, Loaded
-from holdfast.lcp._views import blocks, part, vector
+from holdfast.linalg.views import blocks, part, vector
 
 DENSE = 48  # up to this many coordinates, candidates are stored dense: loops over blocks cost more
 ALL_ROWS = 16  # up to this many rows per coordinate, all can be candidates at once

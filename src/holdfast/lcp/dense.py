@@ -32,7 +32,7 @@ from holdfast.errors import (
     SolveError,
     UncertifiedError,
 )
-from holdfast.lcp import _checks, _dense, _solve
+from holdfast.lcp import _dense, _solve, checks
 from holdfast.lcp._lemke import equilibrate
 from holdfast.lcp.factored import bounds_or_none, solve_factored
 from holdfast.lcp.lemke import SCALING_PASSES, lemke
@@ -123,12 +123,12 @@ def solve(
 
 
 def _checked(F: Any, e: Any, lo: Any, hi: Any) -> DenseLCP:
-    F = _checks.as_matrix("F", F)
+    F = checks.as_matrix("F", F)
     if F.shape[0] != F.shape[1]:
         raise InputError("F", f"is {F.shape[0]} x {F.shape[1]}; expected a square matrix")
-    e = _checks.as_vector("e", e, F.shape[0], of=("F", F))
-    _checks.check_finite("F", F)
-    _checks.check_finite("e", e)
+    e = checks.as_vector("e", e, F.shape[0], of=("F", F))
+    checks.check_finite("F", F)
+    checks.check_finite("e", e)
     lo, hi = bounds_or_none(lo, hi, e.size, ("F", F))
     if lo.size == 0:
         lo, hi = np.zeros(e.size), np.full(e.size, np.inf)
@@ -152,7 +152,7 @@ def semidefinite_factor(F: np.ndarray, options: Options) -> SemidefiniteFactor:
     The spectrum of the matrix scaled to unit diagonal decides. Eigenvalues below ten times the
     noise (how negative the smallest one is, or rounding) are noise, not rank.
     """
-    _checks.check_symmetric("F", F, options.symmetry)
+    checks.check_symmetric("F", F, options.symmetry)
     diagonal = np.diagonal(F)
     d = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     scaled = F / d[:, None] / d
@@ -163,7 +163,7 @@ def semidefinite_factor(F: np.ndarray, options: Options) -> SemidefiniteFactor:
     if noise > options.semidefinite * largest:
         raise NotPositiveDefiniteError(
             "F",
-            *_checks.eigenvalue_range(0.5 * (F + F.T)),
+            *checks.eigenvalue_range(0.5 * (F + F.T)),
             semidefinite=True,
             advice='this method needs a semidefinite matrix; method="lemke" takes any',
         )

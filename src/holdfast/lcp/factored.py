@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from holdfast.errors import InfeasibleError, InputError, SolveError, UncertifiedError
-from holdfast.lcp import _checks, _solve
+from holdfast.lcp import _solve, checks
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import Options, checked
 from holdfast.lcp.result import SCALARS, LCPResult
@@ -128,12 +128,12 @@ def solve_factored(
         SolveError: no certified answer was found; carries the problem.
     """
     options = checked(options)
-    v_ = _checks.as_vector("v", v)
+    v_ = checks.as_vector("v", v)
     m = v_.shape[0]
     M_ = _blocks(M, m)
     values, offsets = split_rows(N, m, M_.shape[1], ("v", v_))
     n = values.shape[0]
-    b_ = _NONE if b is None else _checks.as_vector("b", b, n, of=("N", values))
+    b_ = _NONE if b is None else checks.as_vector("b", b, n, of=("N", values))
     lo_, hi_ = bounds_or_none(lo, hi, n, ("N", values))
     warm = _NO_ROWS if warm_start is None else _warm_rows(warm_start)
     arrays = Arrays(values, offsets, M_, v_, b_, lo_, hi_)
@@ -227,7 +227,7 @@ def _blocks(M: Any, m: int) -> np.ndarray:
     """The inertia as blocks (nb, s, s); no blocks for the identity."""
     if M is None:
         return _IDENTITY
-    array = _checks.as_array("M", M)
+    array = checks.as_array("M", M)
     if array.ndim == 2:
         array = array[None]
     shape = array.shape
@@ -236,7 +236,7 @@ def _blocks(M: Any, m: int) -> np.ndarray:
             "M", f"has shape {np.shape(M)}; expected (m, m) or square blocks (nb, s, s)"
         )
     if shape[0] * shape[1] != m:
-        _checks.as_vector("v", np.empty(m), shape[0] * shape[1], of=("M", array))
+        checks.as_vector("v", np.empty(m), shape[0] * shape[1], of=("M", array))
     return array
 
 
@@ -250,8 +250,8 @@ def bounds_or_none(
     for name, value, default in (("lo", lo, 0.0), ("hi", hi, np.inf)):
         value = default if value is None else value
         if np.ndim(value) == 0:
-            value = np.full(n, _checks.as_array(name, value))
-        bounds.append(_checks.as_vector(name, value, n, of=of))
+            value = np.full(n, checks.as_array(name, value))
+        bounds.append(checks.as_vector(name, value, n, of=of))
     return bounds[0], bounds[1]
 
 
@@ -324,10 +324,10 @@ def _fail(
     n, m = values.shape[0], v.shape[0]
     if status >= _solve.NOT_SYMMETRIC:
         for name, array in (("M", M), ("v", v), ("N", _as_given(problem.N, values)), ("b", b)):
-            _checks.check_finite(name, array if name != "M" or len(array) != 1 else array[0])
-        _checks.check_symmetric("M", M, options.symmetry)
+            checks.check_finite(name, array if name != "M" or len(array) != 1 else array[0])
+        checks.check_symmetric("M", M, options.symmetry)
         if status == _solve.NOT_DEFINITE:
-            raise _checks.not_positive_definite("M", M)
+            raise checks.not_positive_definite("M", M)
         if status == _solve.BAD_BOUNDS:
             bad = ~((lo <= hi) & (lo < np.inf) & (hi > -np.inf))
             i = int(np.flatnonzero(bad)[0])

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import InputError
-from holdfast.lcp._checks import as_inertia, as_matrix, check_finite, not_positive_definite
 from holdfast.lcp._find_indices import select_rows
+from holdfast.lcp.checks import as_inertia, as_matrix, check_finite, not_positive_definite
 from holdfast.lcp.options import DEFAULT
 
 # A rejected pivot this close to the threshold is a near miss: not rounding of a dependent row,
@@ -34,7 +34,7 @@ from holdfast.lcp.options import DEFAULT
 _NEAR_MISS = 100.0
 _NEAR_HIT = 10.0  # a kept pivot this close above the threshold might as well have been rejected
 
-
+RANK_TOL = 1e-6  # see `find_indices`
 AMBIGUITY = 1e3  # see `Indices`
 
 
@@ -114,7 +114,7 @@ class Indices:
 
 
 def find_indices(
-    M: Any, J: Any = None, S: Any = None, T: Any = None, *, rank_tol: float = 1e-6
+    M: Any, J: Any = None, S: Any = None, T: Any = None, *, rank_tol: float = RANK_TOL
 ) -> Indices:
     """Chooses rows of J, S and T that are independent in the metric of ``M^-1``.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp import _envelope as envelope
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
 from holdfast.lcp._rows import whiten_dense
+from holdfast.linalg import cholesky as envelope
 
 
 class InertiaFactor:

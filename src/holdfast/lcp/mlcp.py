@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import InputError
-from holdfast.lcp import _checks
+from holdfast.lcp import checks
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -68,14 +68,14 @@ class MLCP:
         A = _square("A", self.A)
         B = _square("B", self.B)
         n, m = len(A), len(B)
-        C = _checks.as_matrix("C", self.C, rows=n, of=("A", A))
-        C = _checks.as_matrix("C", C, cols=m, of=("B", B))
-        D = _checks.as_matrix("D", self.D, cols=n, of=("A", A))
-        D = _checks.as_matrix("D", D, rows=m, of=("B", B))
-        g = _checks.as_vector("g", self.g, n, of=("A", A))
-        h = _checks.as_vector("h", self.h, m, of=("B", B))
+        C = checks.as_matrix("C", self.C, rows=n, of=("A", A))
+        C = checks.as_matrix("C", C, cols=m, of=("B", B))
+        D = checks.as_matrix("D", self.D, cols=n, of=("A", A))
+        D = checks.as_matrix("D", D, rows=m, of=("B", B))
+        g = checks.as_vector("g", self.g, n, of=("A", A))
+        h = checks.as_vector("h", self.h, m, of=("B", B))
         for name, array in zip("ACDBgh", (A, C, D, B, g, h), strict=True):
-            _checks.check_finite(name, array)
+            checks.check_finite(name, array)
             object.__setattr__(self, name, array)
 
     def reduce(self) -> ReducedMLCP:
@@ -163,7 +163,7 @@ class _Factors:
 
 
 def _square(name: str, value: Any) -> np.ndarray:
-    array = _checks.as_matrix(name, value)
+    array = checks.as_matrix(name, value)
     if array.shape[0] != array.shape[1]:
         raise InputError(name, f"is {array.shape[0]} x {array.shape[1]}; expected a square matrix")
     return array

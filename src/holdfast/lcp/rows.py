@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.errors import InputError
-from holdfast.lcp._checks import as_array, as_matrix
+from holdfast.lcp.checks import as_array, as_matrix
 
 _DENSE = np.empty((0, 0), dtype=np.int64)
 

@@ -1,20 +1,24 @@
-"""Physics: contact models over `holdfast.lcp`."""
+"""Physics: contact models over the contact solve, and over `holdfast.lcp`."""
 
-from holdfast.models._coulomb import CoulombSolution
-from holdfast.models.anitescu_potra import AnitescuPotra
+from holdfast.contact.laws import Law
 from holdfast.models.base import ContactModel
-from holdfast.models.coulomb_acceleration import CoulombAcceleration
-from holdfast.models.drumwright_shell import DrumwrightShell
+from holdfast.models.baselines import (
+    AnitescuPotra,
+    CoulombAcceleration,
+    CoulombSolution,
+    DrumwrightShell,
+    StewartTrinkle,
+)
+from holdfast.models.coulomb import Coulomb
 from holdfast.models.frictionless import Frictionless
-from holdfast.models.laws import Law
 from holdfast.models.mixed import Mixed
 from holdfast.models.no_slip import NoSlip
-from holdfast.models.stewart_trinkle import StewartTrinkle
 from holdfast.models.viscous import Viscous
 
 __all__ = [
     "AnitescuPotra",
     "ContactModel",
+    "Coulomb",
     "CoulombAcceleration",
     "CoulombSolution",
     "DrumwrightShell",

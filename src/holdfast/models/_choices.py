@@ -7,9 +7,20 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.options import Options
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
-from holdfast.lcp import _checks
-from holdfast.problem import ContactProblem
+from holdfast.lcp import checks
+from holdfast.lcp.checks import check_choice
+
+
+def check_rigid(problem: ContactProblem) -> None:
+    """Refuse compliant rows, which the solvers of `holdfast.lcp` do not know."""
+    if problem.stack.compliant:
+        raise InputError(
+            "compliance_J", "is not zero, but this model takes joints to be rigid; use Coulomb, "
+            "Frictionless, Viscous or Mixed with their own solver"
+        )  # fmt: skip
 
 
 def check_problem(problem: Any) -> None:
@@ -24,10 +35,21 @@ def check_options(options: Any) -> None:
         raise InputError("options", f"is {options!r}; expected holdfast.lcp.Options or None")
 
 
-def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
-    """Refuse a value that is not among the known ones, and list those."""
-    if value not in known:
-        raise InputError(name, f"is {value!r}; expected one of {', '.join(known)}")
+def check_solver(solver: Any, options: Any) -> None:
+    """Refuse unknown solvers, and options of another one."""
+    check_choice("solver", solver, ("newton", "ppm", "qp", "lemke"))
+    if solver != "newton":
+        check_options(options)
+    elif options is not None and not isinstance(options, Options | lcp.Options):
+        raise InputError(
+            "options", f"is {options!r}; expected holdfast.contact.Options, holdfast.lcp.Options "
+            "or None"
+        )  # fmt: skip
+
+
+def lcp_options(options: Any) -> lcp.Options | None:
+    """Options of the solvers of `holdfast.lcp`, if that is what they are."""
+    return options if isinstance(options, lcp.Options) else None
 
 
 def coefficients(name: str, value: Any, problem: ContactProblem) -> np.ndarray:
@@ -35,13 +57,32 @@ def coefficients(name: str, value: Any, problem: ContactProblem) -> np.ndarray:
     value = getattr(problem, name) if value is None else value
     if value is None:
         raise InputError(name, f"is missing: give it to the model or to ContactProblem.{name}")
-    array = _checks.as_array(name, value)
+    array = checks.as_array(name, value)
     if array.ndim > 0 and array.shape != (problem.n,):
         raise InputError(name, f"has shape {array.shape} but there are {problem.n} contacts")
     array = np.broadcast_to(array, (problem.n,)).copy()
-    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
-    if bad.size:
-        raise InputError(
-            name, f"is {array[bad[0]]} at [{bad[0]}]; it must be finite and not negative"
-        )
+    _check_coefficients(name, array)
     return array
+
+
+def tangent_coefficients(value: Any, problem: ContactProblem) -> np.ndarray:
+    """Coulomb coefficients, (n,) or (n, 2) along S and T; the problem's own if None."""
+    if value is None and problem.mu is not None:
+        return problem.mu  # checked
+    if value is None and problem.n == 0:
+        return np.zeros(0)
+    given = None if value is None else checks.as_array("mu", value)
+    if given is None or given.ndim != 2:
+        return coefficients("mu", given, problem)
+    array = np.array(checks.as_matrix("mu", given, problem.n, 2, of=("N", problem.N)))
+    _check_coefficients("mu", array)
+    return array
+
+
+def _check_coefficients(name: str, array: np.ndarray) -> None:
+    bad = np.argwhere(~(np.isfinite(array) & (array >= 0)))
+    if len(bad):
+        where = ", ".join(map(str, bad[0]))
+        raise InputError(
+            name, f"is {array[tuple(bad[0])]} at [{where}]; it must be finite and not negative"
+        )

@@ -28,10 +28,10 @@ from dataclasses import replace
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InfeasibleError
 from holdfast.models._spread import spread_forces
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 SLIDING = 1e-9  # relative speed of sliding, or of separation, that counts as such
 FEW = 6  # different normals up to which the search begins with each single one, too

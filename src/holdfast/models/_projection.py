@@ -5,7 +5,7 @@
 plus rows with dry friction, whose force is bounded. The models say what M, x0, the targets and the
 contacts that stick are; this module cuts the equality rows down to an independent set
 (Find-Indices), hands everything to one complementarity solver, and puts the forces back in the
-order of the problem's rows (`holdfast.problem.Stack`).
+order of the problem's rows (`holdfast.contact.stack.Stack`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution, Level
 from holdfast.errors import InfeasibleError, InputError, SolveError
 from holdfast.lcp._solve import SOLVED
 from holdfast.lcp.factored import Arrays, mend, run
-from holdfast.lcp.find_indices import ambiguous, gap
+from holdfast.lcp.find_indices import RANK_TOL, ambiguous, gap
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import DEFAULT
 from holdfast.lcp.result import after, among, data_of, first_loaded, scalars
-from holdfast.models._reduction import RANK_TOL, ROUNDING, Elimination, check_targets
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution, Level
+from holdfast.models._choices import check_rigid
+from holdfast.models._reduction import ROUNDING, Elimination, check_targets
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -129,6 +130,7 @@ def project(
         InfeasibleError: with the weights of all rows, and words that speak of contacts.
         SolveError: it carries the contact problem.
     """
+    check_rigid(problem)
     options = DEFAULT if options is None else options
     warm = _NO_ROWS if warm_start is None else warm_rows(warm_start, problem)
     try:

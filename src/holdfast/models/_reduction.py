@@ -18,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
+from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.inertia import InertiaFactor
-from holdfast.problem import ContactProblem
+from holdfast.models._choices import check_rigid
 
-RANK_TOL = 1e-6  # see `holdfast.find_indices`
 ZERO_ROW = lcp.Options().zero_row
 SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
 ROUNDING = 1e-14  # relative speed along a row that is rounding
@@ -108,6 +109,7 @@ class Reduction(Elimination):
     """
 
     def __init__(self, problem: ContactProblem, x0: np.ndarray, c_J: np.ndarray) -> None:
+        check_rigid(problem)
         p = self.problem = problem
         self.indices = lcp.find_indices(p.M, p.J, rank_tol=RANK_TOL)
         kept = self.indices.J_rows

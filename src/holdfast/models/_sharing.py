@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp import _factor as factor
-from holdfast.lcp._kernel import entry, fast_kernel, kernel
-from holdfast.lcp._pivoting import dot, norm
+from holdfast._jit import entry, fast_kernel, kernel
+from holdfast.linalg import qr_update as factor
+from holdfast.linalg.vectors import dot, norm
 
 EXACT = 1e-9  # relative error of the net effect
 PRESSED = 1e-9  # normal force, relative to the largest one, that counts as pressing

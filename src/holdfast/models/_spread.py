@@ -21,7 +21,7 @@ from holdfast import lcp
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 
 if TYPE_CHECKING:
-    from holdfast.solution import ContactSolution
+    from holdfast.contact.solution import ContactSolution
 
 TOUCHING = 1e-9  # contacts that separate faster than this, relatively, cannot carry force
 RANK = 1e-12  # eigenvalues of a Gram matrix below this part of the largest one are rounding

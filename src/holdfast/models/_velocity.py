@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
+from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.models._projection import project
-from holdfast.models._reduction import RANK_TOL
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 
 def solve_velocity(

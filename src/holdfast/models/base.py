@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 
 
 class ContactModel(ABC):

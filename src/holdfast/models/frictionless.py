@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
-from holdfast.models._choices import check_choice, check_options, check_problem
+from holdfast.contact.arrays import LawKind
+from holdfast.contact.options import Options
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
+from holdfast.models._choices import check_problem, check_solver, lcp_options
+from holdfast.models._newton import solve_newton
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 
 @dataclass(frozen=True)
@@ -20,21 +23,25 @@ class Frictionless(ContactModel):
     """Bodies do not enter each other, and slide freely.
 
     Attributes:
-        solver: "ppm", "qp" or "lemke".
-        options: tolerances of the solver.
+        solver: "newton", the contact solve that all laws share, or one of `holdfast.lcp`: "ppm",
+            "qp" or "lemke".
+        options: tolerances of the solver: `holdfast.contact.Options` for "newton",
+            `holdfast.lcp.Options` for the others.
     """
 
-    solver: str = "ppm"
-    options: lcp.Options | None = None
+    solver: str = "newton"
+    options: Options | lcp.Options | None = None
 
     def __post_init__(self) -> None:
-        check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
-        check_options(self.options)
+        check_solver(self.solver, self.options)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
         check_problem(problem)
+        if self.solver == "newton":
+            law = np.full(problem.n, int(LawKind.FRICTIONLESS))
+            return solve_newton(problem, law, options=self.options, warm_start=warm_start)
         return solve_velocity(
-            problem, np.zeros(problem.n, dtype=bool), solver=self.solver, options=self.options,
-            warm_start=warm_start,
+            problem, np.zeros(problem.n, dtype=bool), solver=self.solver,
+            options=lcp_options(self.options), warm_start=warm_start,
         )  # fmt: skip

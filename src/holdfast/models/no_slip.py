@@ -9,14 +9,17 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
-from holdfast.lcp.find_indices import check_rank_tol
-from holdfast.models._choices import check_choice, check_options, check_problem
+from holdfast.contact.arrays import LawKind
+from holdfast.contact.options import Options
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
+from holdfast.lcp.checks import check_choice
+from holdfast.lcp.find_indices import RANK_TOL, check_rank_tol
+from holdfast.models._choices import check_problem, check_solver, lcp_options
 from holdfast.models._grip import grip_loaded
-from holdfast.models._reduction import RANK_TOL
+from holdfast.models._newton import solve_newton
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 
 @dataclass(frozen=True)
@@ -36,22 +39,23 @@ class NoSlip(ContactModel):
             separates or grazes. "loaded" (default): tangential force only where a contact is
             pressed, the limit of infinite Coulomb friction; see `ContactSolution.consistent`.
             Forces are then spread out as by `ContactSolution.spread`.
-        solver: "ppm" (Algorithm 1, mended), "qp" (daqp) or "lemke"; a warm start helps "ppm". The
-            others solve a dense LCP; where that loses the digits that a certificate of the rows
-            needs, "ppm" goes on from their loaded set.
+        solver: "newton", the contact solve that all laws share (``grip="all"`` is always solved by
+            pivoting), or one of `holdfast.lcp`: "ppm" (Algorithm 1, mended), "qp" (daqp) or
+            "lemke". The latter two solve a dense LCP; where that loses the digits that a
+            certificate of the rows needs, "ppm" goes on from their loaded set.
         rank_tol: of Find-Indices.
-        options: tolerances of the solver.
+        options: tolerances of the solver: `holdfast.contact.Options` for "newton",
+            `holdfast.lcp.Options` for the others.
     """
 
     grip: Literal["loaded", "all"] = "loaded"
-    solver: str = "ppm"
+    solver: str = "newton"
     rank_tol: float = RANK_TOL
-    options: lcp.Options | None = None
+    options: Options | lcp.Options | None = None
 
     def __post_init__(self) -> None:
         check_choice("grip", self.grip, ("loaded", "all"))
-        check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
-        check_options(self.options)
+        check_solver(self.solver, self.options)
         check_rank_tol(self.rank_tol)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
@@ -59,15 +63,16 @@ class NoSlip(ContactModel):
         check_problem(problem)
         everywhere = problem.stack.everywhere
         if self.grip == "all":
-            return solve_velocity(
-                problem, everywhere, None, self.solver, self.options, self.rank_tol, warm_start
-            )
+            return self._hold(problem, warm_start, everywhere)
+        if self.solver == "newton":
+            law = np.full(problem.n, int(LawKind.NO_SLIP))
+            return solve_newton(problem, law, None, None, self.options, warm_start)
         return grip_loaded(problem, partial(self._hold, problem, warm_start), everywhere)
 
     def _hold(
         self, problem: ContactProblem, warm_start: Any, sticking: np.ndarray
     ) -> ContactSolution:
         """The solution in which these contacts stick, wherever they are pressed."""
-        return solve_velocity(
-            problem, sticking, None, self.solver, self.options, self.rank_tol, warm_start
-        )
+        solver = "ppm" if self.solver == "newton" else self.solver
+        options = lcp_options(self.options)
+        return solve_velocity(problem, sticking, None, solver, options, self.rank_tol, warm_start)

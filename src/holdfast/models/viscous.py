@@ -8,14 +8,19 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.arrays import LawKind
+from holdfast.contact.dry_friction import dry_forces
+from holdfast.contact.options import Options
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InputError
-from holdfast.models._choices import check_choice, check_options, check_problem, coefficients
+from holdfast.lcp.checks import check_choice
+from holdfast.lcp.find_indices import RANK_TOL
+from holdfast.models._choices import check_problem, check_solver, coefficients, lcp_options
+from holdfast.models._newton import solve_newton
 from holdfast.models._projection import project
-from holdfast.models._reduction import RANK_TOL
 from holdfast.models._velocity import drag_forces, drag_matrix, solve_velocity
 from holdfast.models.base import ContactModel
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 
 @dataclass(frozen=True)
@@ -42,22 +47,23 @@ class Viscous(ContactModel):
     Attributes:
         mu_v: coefficient [N s/m], one number or one per contact; None takes the problem's.
         level: "velocity" or "acceleration".
-        solver: "ppm", "qp" or "lemke".
+        solver: "newton", the contact solve that all laws share (velocity level; at acceleration
+            level it stands for "ppm"), or one of `holdfast.lcp`: "ppm", "qp" or "lemke".
         per_pair: share each coefficient out among the contacts of the same pair of bodies
             (needs `ContactProblem.bodies`).
-        options: tolerances of the solver.
+        options: tolerances of the solver: `holdfast.contact.Options` for "newton",
+            `holdfast.lcp.Options` for the others.
     """
 
     mu_v: Any = 0.1
     level: Literal["velocity", "acceleration"] = "velocity"
-    solver: str = "ppm"
+    solver: str = "newton"
     per_pair: bool = False
-    options: lcp.Options | None = None
+    options: Options | lcp.Options | None = None
 
     def __post_init__(self) -> None:
         check_choice("level", self.level, ("velocity", "acceleration"))
-        check_choice("solver", self.solver, ("ppm", "qp", "lemke"))
-        check_options(self.options)
+        check_solver(self.solver, self.options)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""
@@ -67,9 +73,12 @@ class Viscous(ContactModel):
             mu_v = mu_v / contacts_of_pair(problem)
         if self.level == "acceleration":
             return self._accelerate(problem, mu_v, warm_start)
+        if self.solver == "newton":
+            law = np.full(problem.n, int(LawKind.VISCOUS))
+            return solve_newton(problem, law, None, mu_v, self.options, warm_start)
         return solve_velocity(
             problem, np.zeros(problem.n, dtype=bool), mu_v, solver=self.solver,
-            options=self.options, warm_start=warm_start,
+            options=lcp_options(self.options), warm_start=warm_start,
         )  # fmt: skip
 
     def _accelerate(
@@ -86,25 +95,12 @@ class Viscous(ContactModel):
         p.stack.split(lo)[6][:], p.stack.split(hi)[6][:] = -bound, bound
         found = project(
             p, np.zeros(p.n, dtype=bool), arrays._replace(v=free, f=free[:0], b=b, lo=lo, hi=hi),
-            self.solver, self.options, RANK_TOL, warm_start,
+            "ppm" if self.solver == "newton" else self.solver, lcp_options(self.options), RANK_TOL,
+            warm_start,
         )  # fmt: skip
         viscous = drag_forces(p, mu_v, p.v)
         found = found._replace(level="acceleration", damping=drag, viscous=viscous)
         return replace(ContactSolution.of(found), dry=found.dry + dry)
-
-
-def dry_forces(problem: ContactProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Dry friction at acceleration level: constant against motion, bounded where at rest.
-
-    Returns:
-        The force of rows that move, and the bound of those that rest (zero for moving ones).
-    """
-    if len(problem.D) == 0:
-        return np.zeros(0), np.zeros(0)
-    loss = problem.D_bound / problem.step
-    speed = problem.D @ problem.v
-    moving = np.abs(speed) > 1e-12 * (np.abs(problem.D) @ np.abs(problem.v))
-    return np.where(moving, -np.sign(speed) * loss, 0.0), np.where(moving, 0.0, loss)
 
 
 def contacts_of_pair(problem: ContactProblem) -> np.ndarray:

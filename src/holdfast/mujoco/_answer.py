@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from holdfast import lcp
+from holdfast.contact.solution import ContactSolution
 from holdfast.models._grip import let_go
 from holdfast.mujoco._forces import EXCEEDED
 from holdfast.mujoco._publish import impulses
@@ -22,7 +23,6 @@ from holdfast.mujoco._scene import (
     Found,
 )
 from holdfast.mujoco.assemble import Rows
-from holdfast.solution import ContactSolution
 
 LOADED = 1e-9  # part of the largest normal impulse that counts as pressing
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, inlined, kernel
+from holdfast._jit import entry, inlined, kernel
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._forces import dot
 from holdfast.mujoco._inertia import DAMPED, GIVEN, IMPLICIT, SPINNING, add_damping

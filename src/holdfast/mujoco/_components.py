@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import fast_kernel, kernel
+from holdfast._jit import fast_kernel, kernel
 from holdfast.mujoco._scene import Found, Play, Scene, Work
 
 

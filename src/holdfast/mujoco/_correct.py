@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from holdfast import lcp
+from holdfast._jit import entry
 from holdfast.errors import InfeasibleError, SolveError
-from holdfast.lcp._kernel import entry
 from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.assemble import Rows

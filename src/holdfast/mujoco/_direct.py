@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import COMPILED
+from holdfast._jit import COMPILED
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _library as lib
 from holdfast.mujoco import _whole as whole

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import fast_kernel, inlined, kernel
-from holdfast.lcp._pivoting import dot
-from holdfast.lcp._views import part
+from holdfast._jit import fast_kernel, inlined, kernel
+from holdfast.linalg.ltl import motion_to_white, to_white
+from holdfast.linalg.vectors import add, dot
+from holdfast.linalg.views import part
 from holdfast.models._sharing import PRESSED, SHARED, share_normals, share_tangents
 from holdfast.models._spread import TOUCHING
 from holdfast.mujoco._components import component_of, compress, list_dofs, split
-from holdfast.mujoco._leaf_first import add, motion_to_white, to_white
 from holdfast.mujoco._release import BALANCED
 from holdfast.mujoco._scene import EXCESS, SCALE, SLIP, Found, Numbers, Scene, Work
 
 WEDGED = 1e-2  # normal impulse of a contact that jams, as a part of the largest one
-NO_FORCE = 1e-12  # as in `holdfast.solution`
+NO_FORCE = 1e-12  # as in `holdfast.contact.solution`
 NOTHING = 1e-13  # impulse that is rounding, relative to one that would stop the motion
 EXCEEDED = 1e-6  # required friction beyond the declared one by this part is no rounding
 

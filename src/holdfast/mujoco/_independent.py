@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import fast_kernel, inlined
+from holdfast._jit import fast_kernel, inlined
+from holdfast.linalg.ltl import all_to_white, from_white
 from holdfast.models._sharing import PRESSED
 from holdfast.mujoco._forces import add, dot, nothing
-from holdfast.mujoco._leaf_first import all_to_white, from_white
 from holdfast.mujoco._scene import SCALE, Found, Play, Scene, Work
 
 INDEPENDENT = 1e-6  # part of a row's squared length that must be left outside of those before it

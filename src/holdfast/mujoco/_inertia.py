@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
+from holdfast.contact.solution import ContactSolution
 from holdfast.mujoco._answer import Answer, from_found
 from holdfast.mujoco._parts import COLUMNS, PART, connect
 from holdfast.mujoco._quick import Quick
 from holdfast.mujoco._scene import Found
 from holdfast.mujoco.assemble import Rows
-from holdfast.solution import ContactSolution
 
 REMEMBERED = 64  # islands whose last loads are remembered, as a hint for the next step
 

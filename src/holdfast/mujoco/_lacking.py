@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast._jit import kernel
 from holdfast.mujoco._forces import EXCEEDED, NO_FORCE
 
 

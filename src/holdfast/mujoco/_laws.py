@@ -5,6 +5,7 @@ In the MJCF a law is a custom text, so that a scene stays one file::
     <custom>
       <text name="holdfast:finger,cube" data="viscous 0.1"/>
       <text name="holdfast:ice,*" data="frictionless"/>
+      <text name="holdfast:foot,floor" data="coulomb 0.6"/>
       <text name="holdfast:*,*" data="stick"/>
     </custom>
 
@@ -20,13 +21,15 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.contact.laws import Law, coulomb, frictionless, stick, viscous
 from holdfast.errors import InputError
-from holdfast.models.laws import Law, frictionless, stick, viscous
 from holdfast.mujoco._mj import mujoco
 
 PREFIX = "holdfast:"
 ANY = "*"
-_KNOWN = "stick, frictionless or viscous <mu_v>"
+_KNOWN = "coulomb, coulomb <mu>, stick, frictionless or viscous <mu_v>"
+_WITH_NUMBER = {"coulomb": (coulomb, "mu"), "viscous": (viscous, "mu_v")}
+_HELD_OR_FREE = ("stick", "frictionless")
 
 
 class Laws:
@@ -67,12 +70,15 @@ class Laws:
         return [self._of_pair(int(a), int(b)) for a, b in geoms]
 
     def sticking(self, geoms: np.ndarray, dim: np.ndarray) -> np.ndarray | None:
-        """(n,) contacts that stick while the others are frictionless; None if some drag."""
+        """(n,) contacts that stick while the others are frictionless.
+
+        None if some have drag or Coulomb friction.
+        """
         if self.uniform:
             kind = self._default.kind
-            return None if kind == "viscous" else (dim > 1) & (kind == "stick")
+            return (dim > 1) & (kind == "stick") if kind in _HELD_OR_FREE else None
         laws = self.of(geoms)
-        if any(law.kind == "viscous" for law in laws):
+        if any(law.kind not in _HELD_OR_FREE for law in laws):
             return None
         return np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
 
@@ -105,17 +111,22 @@ def from_mjcf(model: Any) -> dict[tuple[str, str], Law]:
 
 
 def parse(text: str, where: str = "law") -> Law:
-    """A law from its text: "stick", "frictionless", "viscous 0.1"."""
+    """A law from its text: "coulomb", "coulomb 0.6", "stick", "frictionless", "viscous 0.1"."""
     words = text.split()
+    if words == ["coulomb"]:
+        return coulomb()
     if words == ["stick"]:
         return stick()
     if words == ["frictionless"]:
         return frictionless()
-    if len(words) == 2 and words[0] == "viscous":
+    if len(words) == 2 and words[0] in _WITH_NUMBER:
+        make, name = _WITH_NUMBER[words[0]]
         try:
-            return viscous(float(words[1]))
+            return make(float(words[1]))
+        except InputError:
+            raise
         except ValueError as error:
-            raise InputError(where, f"has {words[1]!r} for mu_v; expected a number") from error
+            raise InputError(where, f"has {words[1]!r} for {name}; expected a number") from error
     raise InputError(where, f"is {text!r}; expected {_KNOWN}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import CEntry
+from holdfast._jit import CEntry
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._mj import mujoco, without_callbacks
 

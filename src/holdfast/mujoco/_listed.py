@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast._jit import entry, kernel
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._mj import mujoco
 

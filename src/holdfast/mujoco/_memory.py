@@ -23,7 +23,7 @@ from numba.core.cgutils import raw_memcpy
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from holdfast.lcp._kernel import COMPILED, entry, kernel
+from holdfast._jit import COMPILED, entry, kernel
 from holdfast.mujoco._layout import structure
 from holdfast.mujoco._mj import mujoco, without_callbacks
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.contact.laws import Law, frictionless, stick, viscous
+from holdfast.contact.problem import ContactProblem
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InfeasibleError, SolveError, UncertifiedError
 from holdfast.lcp import Status
 from holdfast.models import ContactModel, Frictionless, Mixed, NoSlip, Viscous
-from holdfast.models.laws import Law, frictionless, stick, viscous
 from holdfast.mujoco._release import balances, released
-from holdfast.problem import ContactProblem
-from holdfast.solution import ContactSolution
 
 # Collision detectors place points to about 1e-7. Tangents that differ by no more than that are
 # the same tangent; held apart, they ask for friction a million times the load.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, inlined, kernel
+from holdfast._jit import entry, inlined, kernel
 from holdfast.mujoco._correct import violations
 from holdfast.mujoco._listed import Listed, take_contact, take_row
 from holdfast.mujoco._recall import note, recall, renew

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
+from holdfast.contact.solution import ContactSolution
 from holdfast.mujoco._limit_sensors import show_limits
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco.assemble import Rows
-from holdfast.solution import ContactSolution
 
 _PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.options import DEFAULT
 from holdfast.models import Frictionless, NoSlip
-from holdfast.models._projection import RANK_TOL
 from holdfast.mujoco import _at_once as kernels
 from holdfast.mujoco import _rounds as rounds
 from holdfast.mujoco import _whole as whole

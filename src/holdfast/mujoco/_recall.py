@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import inlined, kernel
+from holdfast._jit import inlined, kernel
 from holdfast.mujoco._scene import CONSISTENT, RANK_TOL, Found, Scene, Work
 
 # Columns of the table of contacts: two geoms, the order among their contacts, the rank tolerance of

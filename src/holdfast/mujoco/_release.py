@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import SolveError
-from holdfast.solution import ContactSolution
 
 PRESSED = 1e-9  # normal impulse, relative to the largest one, that counts as pressing
 SLIDING = 1e-9  # relative speed that counts as sliding

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import inlined
+from holdfast._jit import inlined
 from holdfast.mujoco._forces import add, dot, judge
 from holdfast.mujoco._scene import CONSISTENT, PIVOTS, ROUNDS, SOLVES, Found, Numbers, Scene
 from holdfast.mujoco._systems import length

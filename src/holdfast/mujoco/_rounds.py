@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry, kernel
+from holdfast._jit import entry, kernel
 from holdfast.lcp._solve import PAUSED, SCALARS, SURVEY, proceed, survey
 from holdfast.lcp._state import shape_of, work_size
-from holdfast.lcp._views import part
+from holdfast.linalg.views import part
 from holdfast.mujoco._parts import AT, FLAGS_AT, STATUS, sizes_at
 from holdfast.mujoco._scene import (
     RANK_TOL,

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.lcp._kernel import inlined, kernel
-from holdfast.lcp._views import blocks, part
+from holdfast._jit import inlined, kernel
+from holdfast.linalg.views import blocks, part
 
 # Numbers that the search reports, by their place in `Found.numbers`.
 # FREE: whether the search has yet to see who leaves when nothing is held.
@@ -96,7 +96,7 @@ class Kept(NamedTuple):
 class Work(NamedTuple):
     """Work arrays, for n contacts, m coordinates and nefc rows."""
 
-    L: np.ndarray  # (m, m) factor of the inertia, see `holdfast.mujoco._leaf_first`
+    L: np.ndarray  # (m, m) factor of the inertia, see `holdfast.linalg.ltl`
     below: np.ndarray  # (m, m + 1) integers: where its entries are
     x: np.ndarray  # (8, m)
     values: np.ndarray  # (nefc, m)

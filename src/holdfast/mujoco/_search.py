@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import kernel
+from holdfast._jit import kernel
 from holdfast.lcp._solve import INFEASIBLE, UNCERTIFIED
 from holdfast.lcp.status import Status
 from holdfast.models._grip import SLIDING

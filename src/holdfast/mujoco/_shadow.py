@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.lcp._kernel import entry
+from holdfast._jit import entry
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco._borrow import array_of, borrow
 from holdfast.mujoco._limit_sensors import limit_sensors

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import inlined
+from holdfast._jit import inlined
 from holdfast.models._sharing import PRESSED
 from holdfast.mujoco._components import find_ends
 from holdfast.mujoco._forces import add, balanced, closing, dot, judge, nothing

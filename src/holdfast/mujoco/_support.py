@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast._jit import entry, fast_kernel
 from holdfast.errors import InputError, UnsupportedError
-from holdfast.lcp._kernel import entry, fast_kernel
 from holdfast.mujoco._mj import mujoco
 
 _FLEX_EQUALITIES = {

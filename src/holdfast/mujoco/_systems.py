@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._envelope import cholesky, solve_lower, solve_upper
-from holdfast.lcp._kernel import fast_kernel, inlined, kernel
+from holdfast._jit import fast_kernel, inlined, kernel
+from holdfast.linalg.cholesky import cholesky, solve_lower, solve_upper
 from holdfast.mujoco._forces import add, dot
 from holdfast.mujoco._scene import Play, Scene, Work
 

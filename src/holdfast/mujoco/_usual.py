@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import inlined
+from holdfast._jit import inlined
+from holdfast.linalg.ltl import factor, from_white, to_white
 from holdfast.models._grip import SLIDING
 from holdfast.mujoco._forces import add, closing, dot, size_of, whiten
-from holdfast.mujoco._leaf_first import factor, from_white, to_white
 from holdfast.mujoco._rest import rests
 from holdfast.mujoco._scene import FREE, RANK_TOL, REPORTED, SCALE, Found, Numbers, Scene, Work
 from holdfast.mujoco._steady import stay

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast._jit import entry
 from holdfast.errors import FrictionWarning
-from holdfast.lcp._kernel import entry
 from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._lacking import Grip, friction_of_pair, lacks
 from holdfast.mujoco.contacts import name_of

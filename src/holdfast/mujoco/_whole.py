@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.lcp._kernel import CEntry, kernel
+from holdfast._jit import CEntry, kernel
 from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco import _memory as mem
 from holdfast.mujoco import _shadow as shadow

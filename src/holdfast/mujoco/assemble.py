@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.contact.problem import ContactProblem
 from holdfast.mujoco._inertia import effective_inertia
 from holdfast.mujoco._listed import dense_rows, list_rows
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco._shadow import Shadow
 from holdfast.mujoco._support import check_data
-from holdfast.problem import ContactProblem
 
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
 TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed

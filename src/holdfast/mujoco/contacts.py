@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.models.laws import Law
+from holdfast.contact.laws import Law
 from holdfast.mujoco._answer import Answer
 from holdfast.mujoco._forces import EXCEEDED
 

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.contact.laws import Law, frictionless, stick
+from holdfast.contact.solution import ContactSolution
 from holdfast.errors import HoldfastError, InputError
 from holdfast.models import ContactModel, NoSlip
-from holdfast.models.laws import Law, frictionless, stick
 from holdfast.mujoco import _at_once as usual
 from holdfast.mujoco._answer import Answer, from_found, from_solution
 from holdfast.mujoco._correct import Given, Wrong, correction, potential_force, violated
@@ -39,7 +40,6 @@ from holdfast.mujoco._watch import FrictionWatch, grip_of
 from holdfast.mujoco._whole import DONE, LOOK, NOT_TRIED
 from holdfast.mujoco.assemble import TOUCHING, Rows, gather
 from holdfast.mujoco.contacts import Contacts
-from holdfast.solution import ContactSolution
 
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 

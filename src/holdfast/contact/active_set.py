@@ -1,0 +1,225 @@
+r"""The answer for given states of the constraints: linear systems, and the states that follow.
+
+When it is known which constraints are open, stick and slide, the law is linear but for the
+direction of sliding. With :math:`p = r_T - u_T`, :math:`q = p/|p|` a contact that slides has, to
+first order (Alart and Curnier),
+
+.. math:: r_T = \mu r_N q - \kappa (I - q q^T) u_T, \qquad \kappa = \mu r_N / (|p| - \mu r_N)
+
+and rows that hold get a small compliance :math:`\rho` about zero. One linear system
+
+.. math:: (I + \sum G_i^T C_i G_i)\, d = -\sum G_i^T C_i u_i^0, \qquad y = y^0 + d
+
+gives the motion, and impulses that share the load as equal springs do: of all impulses that make
+this motion those of least squares. Steps with the same factors take the compliance out. Where the
+law then asks for other states, these are tried next. The answer depends on nothing but the states,
+so every way to find them leads to the same one.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast._jit import kernel
+from holdfast.contact.cone import OPEN, SLIDE, STICK
+from holdfast.contact.newton import (
+    Island,
+    Vectors,
+    assemble,
+    certify,
+    fill,
+    motion,
+    relative_speeds,
+)
+from holdfast.contact.options import Numbers
+from holdfast.contact.proximal import TINY, store
+from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse, speeds
+from holdfast.linalg import block_lu
+
+REFINE = 8  # steps with the same factors
+ROUNDING = 1e-15  # of speeds, relative
+EXACT = 1e-14  # residual, relative, that is hardly more than rounding
+STIFFEN = 1e-3  # factor of the compliance where those do not suffice
+
+
+@kernel
+def read_states(sy: System, isl: Island, r: np.ndarray, u: np.ndarray,
+                state_out: np.ndarray) -> int:  # fmt: skip
+    """Fill the states that the law asks for at these impulses and speeds; return what changed."""
+    changed = 0
+    for i in isl.member:
+        first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
+        begin = first + sy.normal[i]
+        state = STICK
+        if sy.normal[i] == 1 and not r[first] > u[first]:
+            state = OPEN
+        elif kind == DISC:
+            limit, pull = sy.bound[i], 0.0
+            if sy.normal[i] == 1:
+                limit += sy.mu[i] * max(r[first], 0.0)
+            for k in range(begin, end):
+                pull += (r[k] - u[k]) ** 2
+            if pull > limit * limit:
+                state = SLIDE
+        elif begin > first and kind != HELD and end > begin:
+            state = SLIDE
+        if state != state_out[i]:
+            changed += 1
+        state_out[i] = state
+    return changed
+
+
+@kernel
+def derive(sy: System, isl: Island, state: np.ndarray, r: np.ndarray, u: np.ndarray,
+           rho: float) -> None:  # fmt: skip
+    """Fill the derivatives C of constraints in these states, at impulses r and speeds u."""
+    stiff = 1.0 / rho
+    for i in isl.member:
+        first, end, at = sy.row[i], sy.row[i + 1], isl.C_at[i]
+        dim, begin, kind = end - first, sy.normal[i], sy.tangent[i]
+        for k in range(at, at + dim * dim):
+            isl.C[k] = 0.0
+        if begin == 1 and state[i] != OPEN:
+            isl.C[at] = stiff
+        if kind == DISC and begin == 1 and state[i] == SLIDE:
+            size = 0.0
+            for k in range(first + 1, end):
+                size += (r[k] - u[k]) ** 2
+            size = np.sqrt(size)
+            limit = sy.mu[i] * max(r[first], 0.0)
+            inverse = 1.0 / size if size > 0.0 else 0.0
+            kappa = stiff if size <= limit * (1.0 + rho) else min(stiff, limit / (size - limit))
+            for e in range(1, dim):
+                q = (r[first + e] - u[first + e]) * inverse
+                isl.C[at + e * dim] = sy.mu[i] * stiff * q
+                for f in range(1, dim):
+                    isl.C[at + e * dim + f] = -kappa * q * (r[first + f] - u[first + f]) * inverse
+                isl.C[at + e * dim + e] += kappa
+        elif kind == HELD or (kind == DISC and state[i] == STICK):
+            for e in range(begin, dim):
+                isl.C[at + e * dim + e] = stiff
+        elif kind == LINEAR:
+            for e in range(begin, dim):
+                soft = sy.R[first + e]
+                isl.C[at + e * dim + e] = 1.0 / soft if soft > 0.0 else stiff
+
+
+@kernel
+def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again: bool) -> None:
+    """Fill the impulses v.new of the linear law, or add what compliance has taken from them.
+
+    A holds its factors. The first time speeds are those of the free motion, v.uk. Again they are
+    those that v.new leaves; of tangents that slide they belong to the law, and nothing is added.
+    """
+    fill(isl, v.d, 0.0)
+    for i in isl.member:
+        first, at = sy.row[i], isl.C_at[i]
+        dim, kind = sy.row[i + 1] - first, sy.tangent[i]
+        slides = kind == DISC and sy.normal[i] == 1 and state[i] == SLIDE
+        for e in range(dim):
+            total = 0.0
+            for f in range(dim):
+                miss = v.uk[first + f]
+                if again and kind == LINEAR and f >= sy.normal[i]:
+                    miss += sy.R[first + f] * v.new[first + f]
+                if not (again and slides and f > 0):
+                    total -= isl.C[at + e * dim + f] * miss
+            v.best[first + e] = total
+        if kind == DISC and sy.normal[i] == 0 and state[i] == SLIDE and not again:
+            v.best[first] = sy.bound[i] if v.r[first] > v.u[first] else -sy.bound[i]
+        add_impulse(sy, i, v.best, v.d)
+    block_lu.solve(isl.pattern, isl.trees, isl.A, v.d)
+    for i in isl.member:
+        first, at = sy.row[i], isl.C_at[i]
+        dim = sy.row[i + 1] - first
+        speeds(sy, i, v.d, v.uk)
+        for e in range(dim):
+            total = v.best[first + e]
+            for f in range(dim):
+                total -= isl.C[at + e * dim + f] * v.uk[first + f]
+            v.new[first + e] = v.new[first + e] + total if again else total
+
+
+@kernel
+def held_speed(sy: System, isl: Island, state: np.ndarray, r: np.ndarray,
+               u: np.ndarray) -> float:  # fmt: skip
+    """Return the largest speed of a row that should be at rest."""
+    worst = 0.0
+    for i in isl.member:
+        first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
+        if sy.normal[i] == 1 and state[i] != OPEN:
+            worst = max(worst, abs(u[first]))
+        if kind == LINEAR:
+            for k in range(first + sy.normal[i], end):
+                worst = max(worst, abs(u[k] + sy.R[k] * r[k]))
+        if kind == HELD or (kind == DISC and state[i] == STICK):
+            for k in range(first + sy.normal[i], end):
+                worst = max(worst, abs(u[k]))
+    return worst
+
+
+@kernel
+def factor_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
+                  state: np.ndarray, rho: float) -> None:  # fmt: skip
+    """Factor the matrix of the linear law."""
+    derive(sy, isl, state, v.r, v.u, rho)
+    assemble(sy, isl, size, CG_work)
+    block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
+
+
+@kernel
+def leftover(sy: System, isl: Island, v: Vectors, state: np.ndarray) -> float:
+    """Fill v.uk with the speeds that the impulses v.new leave; return the largest that should not.
+
+    Motion and speeds are made anew, so that rounding of the impulses shows.
+    """
+    motion(sy, isl, v.new, v.y)
+    relative_speeds(sy, isl, v.y, v.uk)
+    return held_speed(sy, isl, state, v.new, v.uk)
+
+
+@kernel
+def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
+                 state: np.ndarray, o: Numbers, sigma: float,
+                 limit: int) -> tuple[float, int]:  # fmt: skip
+    """Solve for constraints in these states, and go on with the states that the law asks for.
+
+    Impulses v.r and speeds v.u say where contacts slide to.
+
+    Returns:
+        The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
+        factorisations it took. Infinite if there is no progress.
+    """
+    miss = least = np.inf
+    count, worse, rho = 0, 0, o.active_compliance
+    while count < limit:
+        factor_states(sy, isl, size, v, CG_work, state, rho)
+        count += 1
+        relative_speeds(sy, isl, sy.y0, v.uk)
+        linear_answer(sy, isl, v, state, False)
+        held = leftover(sy, isl, v, state)
+        for _ in range(REFINE):
+            if held <= ROUNDING * sigma:
+                break
+            linear_answer(sy, isl, v, state, True)
+            before, held = held, leftover(sy, isl, v, state)
+            if not held < 0.3 * before:
+                break
+        miss = certify(sy, isl, v.new, v.y, v.uk)
+        if not miss < 1e3:
+            return np.inf, count
+        store(sy, isl, v.new, v.r)
+        store(sy, isl, v.uk, v.u)
+        changed = read_states(sy, isl, v.r, v.u, state)
+        if miss <= EXACT or (miss <= o.certificate and changed == 0 and miss > 0.1 * least):
+            return miss, count
+        if changed == 0 and held > 0.1 * o.stop * sigma:  # rows that are nearly dependent
+            rho = max(STIFFEN * rho, o.least_compliance)
+        worse = worse + 1 if not miss < least else 0
+        least = min(least, miss)
+        if worse > 3:
+            break
+    return miss, count

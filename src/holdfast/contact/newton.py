@@ -1,0 +1,192 @@
+"""What the Newton methods of an island share: its matrix, its residual, its certificate."""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from holdfast._jit import fast_kernel, kernel
+from holdfast.contact import cone
+from holdfast.contact.system import System, add_impulse, speeds
+from holdfast.linalg.block_lu import Pattern
+
+
+class Island(NamedTuple):
+    """One island of a system."""
+
+    member: np.ndarray  # (k,) its constraints
+    pattern: Pattern
+    trees: int  # how many there are
+    place: np.ndarray  # (trees,) place of a tree in the order of elimination
+    A: np.ndarray  # values of its Newton matrix
+    C: np.ndarray  # derivatives of all constraints
+    C_at: np.ndarray  # (n + 1,) where those of a constraint begin
+
+
+class Vectors(NamedTuple):
+    """Work arrays: motions (m,), and rows."""
+
+    y: np.ndarray  # motion
+    d: np.ndarray  # its change in a proximal step
+    trial: np.ndarray
+    step: np.ndarray
+    residual: np.ndarray
+    trial_residual: np.ndarray
+    u: np.ndarray  # rows: speeds at the trial
+    uk: np.ndarray  # speeds that a proximal step begins with
+    r: np.ndarray  # impulses that it begins with
+    new: np.ndarray  # impulses of the trial
+    best: np.ndarray  # impulses of least residual so far
+
+
+@fast_kernel
+def _add_product(G: np.ndarray, at: int, CG: np.ndarray, dim: int, rows: int, columns: int,
+                 A_inout: np.ndarray, block: int) -> None:  # fmt: skip
+    """Add the product of a panel, transposed, and CG to a block."""
+    for e in range(dim):
+        right = CG[e * columns : e * columns + columns]
+        for i in range(rows):
+            t = G[at + e * rows + i]
+            out = A_inout[block + i * columns : block + i * columns + columns]
+            for j in range(columns):
+                out[j] += t * right[j]
+
+
+@kernel
+def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
+    """Fill the Newton matrix ``I + sum G' C G`` of an island."""
+    A, pattern = isl.A, isl.pattern
+    for k in range(size):
+        A[k] = 0.0
+    for k in range(isl.trees):
+        at, s = pattern.at[k, k], pattern.size[k]
+        for j in range(s):
+            A[at + j * (s + 1)] = 1.0
+    for i in isl.member:
+        dim, c = sy.row[i + 1] - sy.row[i], isl.C_at[i]
+        some = False
+        for k in range(c, c + dim * dim):
+            some = some or isl.C[k] != 0.0
+        if not some:
+            continue
+        for q in range(sy.panel[i], sy.panel[i + 1]):
+            t = sy.panel_tree[q]
+            columns, at, place = sy.tree[t + 1] - sy.tree[t], sy.panel_at[q], isl.place[t]
+            for e in range(dim):
+                row = CG_work[e * columns : e * columns + columns]
+                for j in range(columns):
+                    row[j] = 0.0
+                for f in range(dim):
+                    w = isl.C[c + e * dim + f]
+                    if w != 0.0:
+                        for j in range(columns):
+                            row[j] += w * sy.G[at + f * columns + j]
+            for p in range(sy.panel[i], sy.panel[i + 1]):
+                tree = sy.panel_tree[p]
+                _add_product(
+                    sy.G, sy.panel_at[p], CG_work, dim, sy.tree[tree + 1] - sy.tree[tree], columns,
+                    A, pattern.at[isl.place[tree], place],
+                )  # fmt: skip
+
+
+@kernel
+def norm(isl: Island, x: np.ndarray) -> float:
+    """Return the length of the coordinates of an island in x."""
+    total = 0.0
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            total += x[j] * x[j]
+    return np.sqrt(total)
+
+
+@kernel
+def fill(isl: Island, x_out: np.ndarray, value: float) -> None:
+    """Set the coordinates of an island."""
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            x_out[j] = value
+
+
+@kernel
+def combine(isl: Island, a: np.ndarray, t: float, b: np.ndarray, out: np.ndarray) -> None:
+    """Fill the coordinates of an island with ``a + t b``."""
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            out[j] = a[j] + t * b[j]
+
+
+@kernel
+def product(isl: Island, a: np.ndarray, b: np.ndarray) -> float:
+    """Return the inner product of two motions of an island."""
+    total = 0.0
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            total += a[j] * b[j]
+    return total
+
+
+@kernel
+def motion(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray) -> None:
+    """Fill the motion ``y0 + sum G' r`` of an island."""
+    combine(isl, sy.y0, 0.0, sy.y0, y_out)
+    for i in isl.member:
+        add_impulse(sy, i, r, y_out)
+
+
+@kernel
+def relative_speeds(sy: System, isl: Island, y: np.ndarray, u_out: np.ndarray) -> None:
+    """Fill u = G y - c for the constraints of an island."""
+    for i in isl.member:
+        speeds(sy, i, y, u_out)
+        for k in range(sy.row[i], sy.row[i + 1]):
+            u_out[k] -= sy.c[k]
+
+
+@kernel
+def scale_of(sy: System, isl: Island, y: np.ndarray, r: np.ndarray) -> float:
+    """Return sigma: the largest of the motions before and after, and of targets that matter."""
+    sigma = max(norm(isl, sy.y0), norm(isl, y))
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            if sy.normal[i] == 0 or sy.c[k] > 0.0 or r[k] != 0.0:
+                sigma = max(sigma, abs(sy.c[k]))
+    return max(sigma, 1e-300)
+
+
+@kernel
+def certify(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray, u_out: np.ndarray) -> float:
+    """Return the largest residual of any law, relative to sigma; y and u are rebuilt from r."""
+    motion(sy, isl, r, y_out)
+    relative_speeds(sy, isl, y_out, u_out)
+    worst = 0.0
+    for i in isl.member:
+        miss = cone.natural_map(sy, i, u_out, r)
+        if not miss <= worst:  # NaN, too
+            worst = miss
+    worst /= scale_of(sy, isl, y_out, r)
+    return worst if worst >= 0.0 else np.inf
+
+
+@kernel
+def residual(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: float, radius: np.ndarray,
+             frozen: bool, out: np.ndarray) -> float:  # fmt: skip
+    """Fill ``R = d - sum G' (r(d) - r^k)`` and return its length; r(d) is in v.new, C in isl.C."""
+    combine(isl, d, 0.0, d, out)
+    for i in isl.member:
+        speeds(sy, i, d, v.u)
+        first, end = sy.row[i], sy.row[i + 1]
+        for k in range(first, end):
+            v.u[k] += v.uk[k]
+        disc = radius[i] if frozen else -1.0
+        cone.answer(sy, i, v.u, v.r, rho, disc, v.new, isl.C, isl.C_at[i])
+        some = False
+        for k in range(first, end):
+            v.u[k] = v.r[k] - v.new[k]
+            some = some or v.u[k] != 0.0
+        if some:
+            add_impulse(sy, i, v.u, out)
+    return norm(isl, out)

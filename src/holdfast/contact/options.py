@@ -1,0 +1,65 @@
+"""Tolerances of the contact solve, each with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from holdfast.errors import InputError
+
+
+@dataclass(frozen=True)
+class Options:
+    """Tolerances of the contact solve. All are relative: rows have length one, motions size one.
+
+    Attributes:
+        certificate: residual of the law, relative to the motion, up to which an answer is
+            certified.
+        stop: residual at which iterations stop: below the certificate, because exactly at the
+            friction angle motions are off by more than the residual.
+        approximate: residual up to which a step may take an answer that misses the certificate.
+        canonical_compliance: compliance of all rows about zero impulses, with which a problem is
+            solved first. Small enough to find the contacts that stick and slide, large enough
+            that there is one answer and Newton's method finds it.
+        active_compliance: the same when it is known which contacts stick and slide: what is left
+            of it is taken out by refinement. Much smaller, and rounding would make the impulses
+            inaccurate; much larger, and refinement would take longer.
+        least_compliance: where the proximal steps stop to make it smaller.
+        zero_row: rows shorter than this part of the longest one are what cancellation left of a
+            row of zeros.
+    """
+
+    certificate: float = 1e-10
+    stop: float = 1e-12
+    approximate: float = 1e-6
+    canonical_compliance: float = 1e-3
+    active_compliance: float = 1e-6
+    least_compliance: float = 1e-12
+    zero_row: float = 1e-13
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not (isinstance(value, int | float | np.number) and 0.0 < value < 1.0):
+                raise InputError(field.name, f"is {value!r}; expected a number between 0 and 1")
+
+    def numbers(self) -> Numbers:
+        """The same for kernels."""
+        return Numbers(*(float(getattr(self, field.name)) for field in fields(self)))
+
+
+class Numbers(NamedTuple):
+    """The fields of `Options`, for kernels."""
+
+    certificate: float
+    stop: float
+    approximate: float
+    canonical_compliance: float
+    active_compliance: float
+    least_compliance: float
+    zero_row: float
+
+
+DEFAULT = Options()

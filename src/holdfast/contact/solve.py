@@ -1,0 +1,196 @@
+"""One contact solve: any mixture of laws, island by island."""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast._jit import entry, kernel
+from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.interior_point import Interior
+from holdfast.contact.islands import find_islands
+from holdfast.contact.ladder import (
+    ISLANDS,
+    NEEDED,
+    REPORT,
+    RESIDUAL,
+    Work,
+    solve_island,
+)
+from holdfast.contact.newton import Island, Vectors
+from holdfast.contact.no_slip import has_no_slip, search
+from holdfast.contact.options import Numbers
+from holdfast.contact.system import System, apply_laws, factor_inertia, recover_velocity, whiten
+from holdfast.linalg.block_lu import Pattern, order_trees
+
+SOLVED, APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
+FAILED, NOT_DEFINITE = int(SolveStatus.FAILED), int(SolveStatus.NOT_DEFINITE)
+MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
+
+
+@kernel
+def couple(sy: System, members: np.ndarray, place: np.ndarray, adjacent_out: np.ndarray,
+           count: int) -> None:  # fmt: skip
+    """Mark the trees that constraints couple."""
+    for a in range(count):
+        for b in range(count):
+            adjacent_out[a, b] = 0
+    for i in members:
+        for p in range(sy.panel[i], sy.panel[i + 1]):
+            for q in range(sy.panel[i], p):
+                a, b = place[sy.panel_tree[p]], place[sy.panel_tree[q]]
+                adjacent_out[a, b] = adjacent_out[b, a] = 1
+
+
+MOTIONS, BY_ROW = 7, 17
+
+
+@entry
+def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Numbers) -> int:
+    """Fill the answer of a contact problem; return a `SolveStatus`.
+
+    Args:
+        a: the problem.
+        out: filled; impulse and state are read for a warm start.
+        work, words: the same memory as numbers and as integers.
+        o: tolerances.
+    """
+    m, n, rows = a.free.shape[0], a.law.shape[0], a.target.shape[0]
+    trees = a.tree.shape[0] - 1
+    below_size, C_size, widest, most = 0, 0, 1, 1
+    for t in range(trees):
+        s = a.tree[t + 1] - a.tree[t]
+        below_size += s * (s + 1)
+        widest = max(widest, s)
+    for i in range(n):
+        dim = a.row[i + 1] - a.row[i]
+        C_size += dim * dim
+        most = max(most, dim)
+    fixed = MOTIONS * m + BY_ROW * rows + a.values.shape[0] + a.inertia.shape[0] + C_size + 4 * n
+    fixed += 60 + widest * most + below_size + 9 * trees + 6 * n + 4
+    out.report[NEEDED] = fixed
+    if fixed > work.shape[0]:
+        return MORE_MEMORY
+    motions = work[: MOTIONS * m].reshape(MOTIONS, m)
+    at = MOTIONS * m
+    by_row = work[at : at + BY_ROW * rows].reshape(BY_ROW, rows)
+    at += BY_ROW * rows
+    G = work[at : at + a.values.shape[0]]
+    at += a.values.shape[0]
+    L = work[at : at + a.inertia.shape[0]]
+    at += a.inertia.shape[0]
+    C = work[at : at + C_size]
+    at += C_size
+    each = work[at : at + 4 * n].reshape(4, n)
+    at += 4 * n
+    small = work[at : at + 60].reshape(10, 6)
+    at += 60
+    CG = work[at : at + widest * most]
+    at += widest * most
+    below = words[at : at + below_size]
+    at += below_size
+    by_tree = words[at : at + 6 * trees].reshape(6, trees)
+    at += 6 * trees
+    below_at, parent, island_of, island_tree, place, used = (
+        by_tree[0], by_tree[1], by_tree[2], by_tree[3], by_tree[4], by_tree[5],
+    )  # fmt: skip
+    island_tree_begin = words[at : at + trees + 1]
+    at += trees + 1
+    member_begin = words[at : at + trees + 1]
+    at += trees + 1
+    normal = words[at : at + n]
+    at += n
+    tangent = words[at : at + n]
+    at += n
+    C_at = words[at : at + n + 1]
+    at += n + 1
+    member = words[at : at + n]
+    at += n
+    held = words[at : at + n]
+    at += n
+    freed = words[at : at + n]
+    at += n
+    islands = find_islands(
+        a, parent, island_of, island_tree, island_tree_begin, member, member_begin
+    )
+    largest = 0
+    for k in range(islands):
+        largest = max(largest, island_tree_begin[k + 1] - island_tree_begin[k])
+    fixed = at + 3 * largest * largest + 6 * largest
+    out.report[NEEDED] = fixed
+    if fixed > work.shape[0]:
+        return MORE_MEMORY
+    begin = 0
+    for t in range(trees):
+        used[t] = 1 if island_of[t] >= 0 else 0
+        below_at[t] = begin
+        s = a.tree[t + 1] - a.tree[t]
+        begin += s * (s + 1)
+    begin = 0
+    for i in range(n):
+        C_at[i] = begin
+        dim = a.row[i + 1] - a.row[i]
+        begin += dim * dim
+    C_at[n] = begin
+    y0 = motions[0]
+    if not factor_inertia(a, used, L, below, y0):
+        return NOT_DEFINITE
+    sy = System(
+        a.tree, a.row, a.panel, a.panel_tree, a.panel_at, y0, G, by_row[0], by_row[1], normal,
+        tangent, each[0], each[1], by_row[2],
+    )  # fmt: skip
+    whiten(a, L, below, below_at, sy)
+    apply_laws(a, sy, o.zero_row)
+    v = Vectors(
+        motions[1], motions[2], motions[3], motions[4], motions[5], motions[6], by_row[3],
+        by_row[4], by_row[5], by_row[6], by_row[7],
+    )  # fmt: skip
+    interior = Interior(
+        by_row[8], by_row[9], by_row[10], by_row[11], by_row[12], by_row[13], by_row[14], each[2]
+    )
+    wk = Work(v, interior, by_row[15], CG, each[3], small)
+    status = SOLVED
+    for k in range(RESIDUAL, REPORT):
+        out.report[k] = 0.0
+    out.report[ISLANDS] = islands
+    for k in range(islands):
+        t0, t1 = island_tree_begin[k], island_tree_begin[k + 1]
+        count = t1 - t0
+        p = at
+        tables = words[p : p + 3 * count * count].reshape(3, count, count)
+        p += 3 * count * count
+        lists = words[p : p + 6 * count].reshape(6, count)
+        p += 6 * count
+        pattern = Pattern(lists[0], lists[1], lists[2], tables[1], tables[2], lists[3])
+        for j in range(count):
+            place[island_tree[t0 + j]] = j
+        members = member[member_begin[k] : member_begin[k + 1]]
+        couple(sy, members, place, tables[0], count)
+        size = order_trees(
+            tables[0], count, island_tree[t0:t1], a.tree, lists[4], lists[5], pattern
+        )
+        for j in range(count):
+            place[pattern.tree[j]] = j
+        out.report[NEEDED] = p + size
+        if p + size > work.shape[0]:
+            return MORE_MEMORY
+        isl = Island(members, pattern, count, place, work[p : p + size], C, C_at)
+        warm = False
+        for i in members:
+            warm = warm or out.state[i] >= 0
+            for r in range(a.row[i], a.row[i + 1]):
+                v.r[r] = out.impulse[r] / sy.scale[r] if sy.scale[r] > 0.0 else 0.0
+        if has_no_slip(a, members):
+            miss = search(a, sy, isl, size, wk, out.state, warm, held, freed, o, out.report)
+        else:
+            miss = solve_island(sy, isl, size, wk, out.state, warm, o, out.report)
+        out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
+        if not miss <= o.certificate:
+            status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
+        for i in members:
+            for r in range(a.row[i], a.row[i + 1]):
+                out.impulse[r] = v.r[r] * sy.scale[r]
+    recover_velocity(a, used, L, below, v.y, out.velocity)
+    return status

@@ -1,0 +1,146 @@
+"""Drift of sustained contacts taken out: positions onto the surfaces, velocities along them.
+
+The smallest displacement, as the inertia measures it, that closes the contacts that are kept,
+leaves nothing in anything else, and does not move held contacts sideways; repeated as Newton's
+method until the gaps are rounding.
+"""
+
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
+from __future__ import annotations
+
+import numpy as np
+
+from holdfast._jit import entry
+from holdfast.errors import InfeasibleError, SolveError
+from holdfast.events.contact_set import Listing
+from holdfast.events.nearest_motion import nearest
+from holdfast.events.state import Probe, State
+
+ON = 1e-2  # part of the touching distance within which a gap is zero
+ROUNDS = 12
+NEAR = 1e3  # touching distances, or ten times the correction, within which others are watched
+
+
+def position(
+    probe: Probe,
+    state: State,
+    listed: Listing,
+    keep: np.ndarray,
+    held: np.ndarray,
+    touch: float,
+) -> tuple[State, Listing, np.ndarray, np.ndarray]:
+    """The state with its kept contacts closed; its listing, and both masks there.
+
+    Args:
+        probe: where states are tried.
+        state: to correct.
+        listed: contacts there.
+        keep: (n,) contacts whose gap shall be zero.
+        held: (n,) contacts that shall not move sideways.
+        touch: gaps below are closed [m].
+    """
+    M = None
+    for _ in range(ROUNDS):
+        drift = listed.drift
+        off = np.where(keep, np.abs(listed.gap), -listed.gap)
+        worst = max(off.max(initial=0.0), np.abs(drift).max(initial=0.0))
+        if worst <= ON * touch:
+            break
+        if M is None:  # changes little from round to round
+            probe.look(state)
+            M = probe.inertia()
+        dq = _displacement(M, listed, keep, held, drift, NEAR * touch + 10.0 * worst)
+        if dq is None:
+            break
+        state = state._replace(qpos=probe.move(state.qpos, dq))
+        after = probe.list(state)
+        where = listed.match(after)
+        keep, held = _there(keep, where, len(after)), _there(held, where, len(after))
+        listed = after
+    return state, listed, keep, held
+
+
+def _there(mask: np.ndarray, where: np.ndarray, count: int) -> np.ndarray:
+    """The chosen contacts in another listing."""
+    there = where[mask]
+    moved = np.zeros(count, dtype=bool)
+    moved[there[there >= 0]] = True
+    return moved
+
+
+def _displacement(
+    M: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray, drift: np.ndarray,
+    near: float,
+) -> np.ndarray | None:  # fmt: skip
+    x, nothing = np.zeros(M.shape[0]), np.zeros_like(keep)
+    for kept, still in ((keep, held), (keep, nothing), (nothing, nothing)):
+        try:
+            return _projected(M, x, listed, kept, still, drift, listed.gap, near)
+        except InfeasibleError:  # kept contacts contradict each other: close fewer
+            continue
+    return None
+
+
+def velocity(
+    M: np.ndarray, v: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray
+) -> np.ndarray:
+    """The velocity nearest to v that keeps contacts closed, and held ones in place."""
+    driven = np.where(listed.target == 0.0, 0.0, -(listed.J @ v))
+    try:
+        return _projected(M, v, listed, keep, held, driven, np.zeros(len(listed)), 0.0)
+    except SolveError:  # rows too nearly dependent to certify: the drift stays, and is small
+        return v
+
+
+def _projected(
+    M: np.ndarray, x: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray,
+    drift: np.ndarray, gap: np.ndarray, near: float,
+) -> np.ndarray:  # fmt: skip
+    """The motion nearest to x that takes out drift and gaps, see `put_rows`."""
+    most = len(listed.rows)
+    values, b, lo, hi = np.empty((most, len(x))), np.empty(most), np.empty(most), np.empty(most)
+    n = put_rows(listed.rows, listed.first, listed.dim, gap, drift, keep, held, values, b, lo, hi,
+                 near)  # fmt: skip
+    return nearest(M, x, values[:n], b[:n], lo[:n], hi[:n]).motion if n else x
+
+
+@entry
+def put_rows(
+    rows: np.ndarray,
+    first: np.ndarray,
+    dim: np.ndarray,
+    gap: np.ndarray,
+    drift: np.ndarray,
+    keep: np.ndarray,
+    held: np.ndarray,
+    values_out: np.ndarray,
+    b_out: np.ndarray,
+    lo_out: np.ndarray,
+    hi_out: np.ndarray,
+    near: float,
+) -> int:
+    """Fill in rows with ``row x + b = 0``, or ``>= 0`` for other gaps below `near`; how many.
+
+    Equalities lose their drift, kept contacts their gap; those that are held do not move sideways.
+    """
+    n, ne, m = 0, drift.shape[0], rows.shape[1]
+    for part in range(4):  # equalities, normals, tangents, others
+        for i in range(ne if part == 0 else first.shape[0]):
+            start, stop = i, i + 1
+            if part > 0:
+                start, stop = first[i], first[i] + 1
+            if part == 2:
+                start, stop = first[i] + 1, first[i] + dim[i]
+            if (part == 1 and not keep[i]) or (part == 2 and not held[i]):
+                continue
+            if part == 3 and (keep[i] or gap[i] >= near):
+                continue
+            for row in range(start, stop):
+                for j in range(m):
+                    values_out[n, j] = rows[row, j]
+                b_out[n] = drift[i] if part == 0 else 0.0 if part == 2 else gap[i]
+                lo_out[n], hi_out[n] = 0.0 if part == 3 else -np.inf, np.inf
+                n += 1
+    return n

@@ -1,0 +1,369 @@
+"""Event-driven simulation: impacts at their time, sustained contact as an ODE, never a penetration.
+
+A step of the model's time step is made of pieces between events:
+
+1. contacts that touch and approach give an inelastic impact, at velocity level;
+2. contacts that touch and do not part are sustained: the motion follows an ODE with contact forces
+   at acceleration level, by Runge-Kutta; which contacts stick is decided at velocity level;
+3. the motion is followed until a further contact closes, found by conservative advancement, or to
+   the end of the step;
+4. what integration leaves of drift is taken out of position and velocity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from holdfast.contact.laws import Law
+from holdfast.errors import EventError, HoldfastError, InputError, SolveError
+from holdfast.events import projection
+from holdfast.events.contact_set import Listing
+from holdfast.events.impacts import VelocityLevel
+from holdfast.events.integrators import Flow, RungeKutta, SymplecticEuler
+from holdfast.events.log import EventLog
+from holdfast.events.nearest_motion import Solve, nearest
+from holdfast.events.state import Probe, State
+from holdfast.events.sustained import Grip
+from holdfast.events.time_of_impact import LANDED, Arrival, Lost, Search, Slow
+from holdfast.events.transitions import Touching, Transitions
+from holdfast.lcp.checks import check_choice
+from holdfast.models import ContactModel, NoSlip
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco._pipeline import forward
+from holdfast.mujoco._publish import publish
+from holdfast.mujoco._shadow import Shadow
+from holdfast.mujoco._support import UnsupportedError, check_data, check_finite, is_finite
+from holdfast.mujoco.assemble import gather
+
+_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
+SLOW = 1e-5  # part of the speed of a fall from the mean size; slower approach is no impact
+MAX_IMPACTS = 32  # in one step; then the rest of the step is one step at velocity level
+MAX_PIECES = 200  # of one step, likewise
+MOMENT = 1e-12  # part of a step that is no time
+DEEPEST = 1e-8  # [m] no step ends with a deeper penetration
+HALVINGS = 8  # of a piece whose contacts drift by more than this part of the mean size:
+DRIFT = {"rk4": 1e-7, "symplectic_euler": 1e-4}
+ROUGH = 0.1  # or whose stages disagree by more than this part of the speed
+PULL = 1e-3  # part of the mean size by which a loaded contact may drift in one piece
+_NO_INERTIA = np.empty((0, 0))  # forces are known: nothing is solved with it
+
+
+class TooDeep(HoldfastError):
+    """Drift that no correction takes out."""
+
+
+class Applied(NamedTuple):
+    """Where the last piece started, and what acted there."""
+
+    state: State
+    a: np.ndarray
+    force: np.ndarray  # (nefc,) along all rows
+
+
+class EventDriven:
+    """Simulates a model from event to event.
+
+    Args:
+        model: `mujoco.MjModel`.
+        contact: `NoSlip` (default), `Viscous`, `Frictionless`, or a Coulomb model as
+            `StewartTrinkle`.
+        laws: laws of pairs of geoms or bodies, as for `Stepper`.
+        integrator: "rk4", of fourth order between events and in sustained contact; or
+            "symplectic_euler", with sustained contact at velocity level. Coulomb models are
+            solved at velocity level while anything touches, whatever the integrator.
+
+    Attributes:
+        events: what happened so far: an `EventLog`; prints as a table.
+        smallest_gap: smallest signed distance at the end of any piece so far [m].
+        solve: what solves sustained contact at acceleration level; modified PPM if nobody sets it.
+
+    Example:
+        A ball falls 1 m, stops dead, and stays:
+
+        >>> import mujoco, holdfast as hf
+        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
+        ...   <geom type="plane" size="1 1 1"/>
+        ...   <body name="ball" pos="0 0 1.1"><freejoint/><geom size="0.1" mass="1"/></body>
+        ... </worldbody></mujoco>''')
+        >>> data, simulation = mujoco.MjData(model), hf.EventDriven(model)
+        >>> simulation.advance(data, 1.0)
+        >>> print(simulation.events)
+           0.451523641 s  impact    world / ball  4.42945 N s at 4.42945 m/s, 9.81 J lost
+           0.451523641 s  made      world / ball
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        contact: ContactModel | None = None,
+        laws: Mapping[tuple[str, str], Law] | None = None,
+        *,
+        integrator: Literal["rk4", "symplectic_euler"] = "rk4",
+    ) -> None:
+        if not isinstance(model, mujoco.MjModel):
+            raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
+        contact = NoSlip() if contact is None else contact
+        if not isinstance(contact, ContactModel):
+            raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
+        check_choice("integrator", integrator, ("rk4", "symplectic_euler"))
+        self.contact, self.integrator = contact, integrator
+        self.shadow = Shadow(model)
+        if self.shadow.adhesive:
+            raise UnsupportedError("adhesion", "pulls without touching; use hf.Stepper")
+        self.events = EventLog()
+        self.smallest_gap = np.inf
+        self.solve: Solve = nearest
+        self._probe = Probe(self.shadow)
+        self._level = VelocityLevel(model, contact, laws)
+        self._transitions = Transitions(model, self._probe, self.events)
+        size = float(model.stat.meansize)
+        self._touch = TOUCH * min(1.0, size)
+        self._size = size
+        self.shadow.pyramids = False  # rows are the axes of contact frames everywhere
+        self._last: Applied
+
+    @property
+    def model(self) -> Any:
+        """The model that is simulated."""
+        return self.shadow.user
+
+    def step(self, data: Any, nstep: int = 1) -> None:
+        """Advance `data` by `nstep` time steps of the model, with all events within.
+
+        Raises:
+            EventError, InputError: as `advance`.
+        """
+        if nstep < 0:
+            raise InputError("nstep", f"is {nstep}; it must not be negative")
+        for _ in range(nstep):
+            self.advance(data, self.model.opt.timestep)
+
+    def advance(self, data: Any, duration: float) -> None:
+        """Advance `data` by a time [s], in steps of the model and a shorter last one.
+
+        Raises:
+            EventError: a step could not be completed. It carries the state it got to; `data` and
+                the log of events are what they were before the call.
+            InputError: NaN in the state, or a negative duration.
+        """
+        if not (0.0 <= duration < np.inf):
+            raise InputError("duration", f"is {duration}; it must be finite and not negative")
+        check_data(self.model, data)
+        before = np.empty(mujoco.mj_stateSize(self.model, _STATE))
+        mujoco.mj_getState(self.model, data, before, _STATE)
+        if not is_finite(before):
+            check_finite(data)
+        count, smallest, memory = len(self.events), self.smallest_gap, self._transitions.memory
+        try:
+            self._advance(data, duration)
+        except BaseException as error:  # Ctrl-C, too
+            reached = self._probe.state()
+            mujoco.mj_setState(self.model, data, before, _STATE)
+            del self.events.events[count:]
+            self.smallest_gap, self._transitions.memory = smallest, memory
+            if isinstance(error, HoldfastError):
+                raise EventError(
+                    f"the step from {data.time:.9g} s could not be completed at "
+                    f"{reached.time:.9g} s: {error}",
+                    time=reached.time, qpos=reached.qpos, qvel=reached.qvel,
+                ) from error  # fmt: skip
+            raise
+
+    def _advance(self, data: Any, duration: float) -> None:
+        probe, h = self._probe, float(self.model.opt.timestep)
+        start = float(data.time)
+        steps = int(np.ceil(duration / h * (1.0 - 1e-12)))
+        for k in range(steps):
+            probe.follow(data)
+            if mujoco.get_mjcb_control() is not None:
+                forward(self.shadow, data)  # the user's function may look at anything
+                probe.follow(data)
+            end = start + min((k + 1) * h, duration)
+            state = self._step(probe.state(), end)
+            if not (is_finite(state.qpos) and is_finite(state.qvel)):
+                raise HoldfastError("the state after the step is not finite")
+            if k == steps - 1:
+                self._publish(data)
+            _put(data, state)
+
+    def _step(self, state: State, end: float) -> State:
+        """One step, from event to event."""
+        impacts, touching = 0, self._transitions.recall(state)
+        done = end - MOMENT * (end - state.time) - 4.0 * float(np.spacing(end))
+        for _ in range(MAX_PIECES):
+            self._probe.widen(state)
+            listed = self._probe.list(state)
+            touching = touching.moved(listed)
+            state, touching, hit = self._land(state, listed, touching)
+            impacts += hit
+            if impacts > MAX_IMPACTS:
+                break
+            try:
+                state, touching = self._piece(state, listed, touching, end - state.time)
+            except (Lost, TooDeep, SolveError):
+                break
+            if state.time >= done:
+                break
+        if state.time < done:
+            state, touching = self._settle(state, end - state.time)
+        state = state._replace(time=end)
+        self._transitions.remember(state, touching)
+        return state
+
+    @property
+    def _slow(self) -> Slow:
+        pull = float(np.linalg.norm(self.model.opt.gravity)) or 1.0
+        return Slow(SLOW * float(np.sqrt(pull * self._size)), self._touch, self._probe.radius)
+
+    def _land(
+        self, state: State, listed: Listing, touching: Touching
+    ) -> tuple[State, Touching, bool]:
+        """Impact of the contacts that touch and approach."""
+        speed = listed.N @ state.qvel
+        hitting = (listed.gap <= 2.0 * LANDED * self._touch) & ~touching.loaded & (speed < 0.0)
+        if hitting.any():
+            hitting &= speed < -self._slow(listed, state.qvel)
+        if not hitting.any():
+            return state, touching, False
+        some = np.flatnonzero((listed.gap <= self._touch) | touching.loaded)
+        answer = self._level.impact(self._probe.inertia(), state.qvel, listed, some)
+        after = state._replace(qvel=answer.velocity)
+        self._transitions.impact(state, after, listed, some, answer.normal, speed[some])
+        return after, Touching.none(listed), True
+
+    def _sustained(self, state: State, listed: Listing, touching: Touching) -> np.ndarray:
+        """Contacts that touch and do not part."""
+        closed = (listed.gap <= self._touch) & ~touching.loaded
+        if closed.any():
+            speed, slow = listed.N @ state.qvel, self._slow(listed, state.qvel)
+            coming = (speed < -slow) & (listed.gap > 2.0 * LANDED * self._touch)
+            closed &= (speed <= slow) & ~coming
+        return np.flatnonzero(touching.loaded | closed)
+
+    def _piece(
+        self, state: State, listed: Listing, touching: Touching, h: float
+    ) -> tuple[State, Touching]:
+        """Follow the motion until something closes, or for h seconds."""
+        some = self._sustained(state, listed, touching)
+        self._transitions.note(state, listed, some)
+        grip, flow = self._flow(state, listed, some, h)
+        self._last = Applied(state, flow.a, flow.force)
+        exempt = np.zeros(len(listed), dtype=bool)
+        exempt[some] = True
+        search = Search(self._probe, flow, listed, exempt, self._touch, self._slow)
+        for halving in range(HALVINGS + 1):
+            arrival = search.run(h)
+            last, there = halving == HALVINGS, listed.match(arrival.listed)[some]
+            if last or self._accurate(arrival, there, flow):
+                try:
+                    return self._corrected(arrival, there, grip, flow)
+                except TooDeep:  # the surface turns too fast for this length
+                    if last:
+                        raise
+            h = 0.5 * arrival.s
+        raise AssertionError("unreachable")
+
+    def _accurate(self, arrival: Arrival, there: np.ndarray, flow: Flow) -> bool:
+        """Whether sustained contacts stay on their surface, and the stages of a step agree.
+
+        Args:
+            arrival: where the motion got to.
+            there: (k,) where sustained contacts are in its listing, or -1.
+            flow: the motion.
+        """
+        speed = np.abs(flow.start.qvel).max(initial=0.0)
+        if flow.rough > ROUGH * max(speed, np.sqrt(self._size)):
+            return False  # a body that spins by radians in a step, too
+        if there.size == 0:
+            return True
+        gap = np.where(there >= 0, arrival.listed.gap[np.maximum(there, 0)], 0.0)
+        drift = np.where(flow.loaded, np.abs(gap), -gap).max(initial=0.0)
+        return bool(drift <= DRIFT[flow.name] * self._size)
+
+    def _flow(self, state: State, listed: Listing, some: np.ndarray, h: float) -> tuple[Grip, Flow]:
+        level, probe = self._level, self._probe
+        grip = level.grip(listed, some)
+        probe.look(state)
+        if self.integrator == "rk4" and not (level.coulomb and some.size):
+            smooth = probe.smooth()
+            if grip.held.any():
+                answer = level.step(smooth.M, smooth.f, state.qvel, h, listed, grip)
+                grip = grip._replace(held=answer.held)
+            return grip, RungeKutta(probe, state, listed, smooth, grip, self.solve)
+        return self._euler(state, listed, grip, h, None)
+
+    def _euler(
+        self, state: State, listed: Listing, grip: Grip, h: float, gap: np.ndarray | None
+    ) -> tuple[Grip, SymplecticEuler]:
+        """One step at velocity level; with `gap`, contacts may close it within the step."""
+        A, f, act_dot = self._probe.implicit(h)
+        answer = self._level.step(A, f, state.qvel, h, listed, grip, gap)
+        flow = SymplecticEuler(
+            self._probe, state, act_dot, answer.velocity, h, answer.impulse, answer.normal > 0.0
+        )
+        return grip._replace(held=answer.held), flow
+
+    def _corrected(
+        self, arrival: Arrival, there: np.ndarray, grip: Grip, flow: Flow
+    ) -> tuple[State, Touching]:
+        """The state at the end of a piece, without drift; arguments as of `_accurate`."""
+        state, after, probe = arrival.state, arrival.listed, self._probe
+        keep, held = np.zeros((2, len(after)), dtype=bool)
+        if there.size:
+            near = flow.loaded & (there >= 0)
+            near[near] = after.gap[there[near]] <= PULL * self._size
+            keep[there[near]] = True
+            held[there[near & grip.held]] = True
+        state, after, keep, held = projection.position(probe, state, after, keep, held, self._touch)
+        deepest = float(after.gap.min(initial=np.inf))
+        if deepest < -DEEPEST:
+            raise TooDeep(f"bodies are {-deepest:.3g} m deep in each other, and no small "
+                          "displacement brings them apart")  # fmt: skip
+        self.smallest_gap = min(self.smallest_gap, deepest)
+        exact = isinstance(flow, RungeKutta) or arrival.hit
+        if exact and (keep.any() or after.ne):
+            probe.look(state)
+            v = projection.velocity(probe.inertia(), state.qvel, after, keep, held)
+            state = state._replace(qvel=v)
+        return state, Touching(after, keep)
+
+    def _settle(self, state: State, h: float) -> tuple[State, Touching]:
+        """The rest of a step with too many events: one step at velocity level, gaps included."""
+        probe = self._probe
+        probe.widen(state)
+        listed = probe.list(state)
+        A, f, _ = probe.implicit(h)
+        free = state.qvel + h * np.linalg.solve(A, f)
+        closing = listed.gap + h * (listed.N @ free) <= self._touch
+        some = np.flatnonzero(closing | (listed.gap <= self._touch))
+        grip, flow = self._euler(
+            state, listed, self._level.grip(listed, some), h, np.maximum(listed.gap[some], 0.0)
+        )
+        self._last = Applied(state, flow.a, flow.force)
+        arrival = Search(
+            probe, flow, listed, np.zeros(len(listed), dtype=bool), self._touch, self._slow
+        ).look(h)
+        there = listed.match(arrival.listed)[some]
+        state, touching = self._corrected(arrival, there, grip, flow)
+        self._transitions.settled(state, listed, some[flow.loaded])
+        return state, touching
+
+    def _publish(self, data: Any) -> None:
+        """Contacts, forces, acceleration and sensors of the last piece, where MuJoCo keeps them."""
+        last, shadow = self._last, self.shadow
+        _put(data, last.state)
+        forward(shadow, data, control=False)
+        rows = gather(shadow, data, (_NO_INERTIA, last.a))
+        publish(shadow, data, rows, rows.v + rows.h * last.a, rows.h * last.force)
+
+
+def _put(data: Any, state: State) -> None:
+    """Write a state."""
+    data.time = state.time
+    data.qpos[:], data.qvel[:] = state.qpos, state.qvel
+    if state.act.size:
+        data.act[:] = state.act

@@ -1,0 +1,1 @@
+"""Locomotion: a quadruped that trots (Tables 2 and 3 of the paper)."""

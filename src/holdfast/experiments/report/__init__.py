@@ -1,0 +1,1 @@
+"""The report on the experiments: how tables and figures are shown and written."""

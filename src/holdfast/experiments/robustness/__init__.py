@@ -1,0 +1,1 @@
+"""Robustness: solvers on recorded problems."""

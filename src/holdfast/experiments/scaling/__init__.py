@@ -1,0 +1,1 @@
+"""Scaling: time over the numbers of coordinates and contacts."""

@@ -1,0 +1,1 @@
+"""What the commands do: runs compared, recorded, verified and drawn."""

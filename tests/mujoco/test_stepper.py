@@ -1,0 +1,670 @@
+"""The stepper as a tool: same call shape, same state, same features as mj_step; no surprises."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from dataclasses import replace
+from functools import partial
+
+import mujoco
+import numpy as np
+import pytest
+
+import holdfast as hf
+from holdfast.mujoco import FrictionWarning, UnsupportedError
+from holdfast.mujoco.contacts import Contacts
+from holdfast.tools import scenes
+
+BOX = '<body name="box" pos="0 0 .1"><freejoint/><geom name="g" type="box" size=".1 .1 .1"/></body>'
+FLOOR = '<geom name="floor" type="plane" size="5 5 1"/>'
+
+ANOTHER_BOX = '<body pos="{} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+
+
+def load(world: str, extra: str = "", option: str = "") -> tuple[mujoco.MjModel, mujoco.MjData]:
+    xml = f"<mujoco><option {option}/><worldbody>{world}</worldbody>{extra}</mujoco>"
+    model = mujoco.MjModel.from_xml_string(xml)
+    return model, mujoco.MjData(model)
+
+
+def state(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    sig = mujoco.mjtState.mjSTATE_INTEGRATION
+    values = np.empty(mujoco.mj_stateSize(model, sig))
+    mujoco.mj_getState(model, data, values, sig)
+    return values
+
+
+# --- without contact, a step is MuJoCo's ---------------------------------------------------------
+
+MACHINE = """
+<body pos="0 0 3"><freejoint/><geom type="box" size=".1 .2 .05"/></body>
+<body pos="1 0 3"><joint name="a" axis="0 1 0" damping="2 1" stiffness="3"/>
+  <geom type="capsule" fromto="0 0 0 .3 0 0" size=".05"/>
+  <body pos=".4 0 0" gravcomp=".5"><joint name="b" axis="0 1 0" damping=".2"/>
+    <geom type="capsule" fromto="0 0 0 .3 0 0" size=".05"/>
+    <site name="s" pos=".2 0 0"/></body></body>
+<site name="t" pos="1.5 0 4"/>
+"""
+DRIVES = """
+<tendon><spatial name="ten" damping="3" stiffness="20"><site site="s"/><site site="t"/></spatial>
+</tendon>
+<actuator><position joint="b" kp="30" kv="4"/><motor tendon="ten"/>
+  <general joint="a" dyntype="filter" dynprm=".1" gainprm="2"/></actuator>
+<sensor><jointpos joint="a"/><jointvel joint="b"/><gyro site="s"/></sensor>
+"""
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "implicit"])
+def test_free_motion_is_mujocos(integrator: str) -> None:
+    model, data = load(MACHINE, DRIVES, f'integrator="{integrator}" density="1.2" viscosity=".01"')
+    data.qvel[:] = np.random.default_rng(0).normal(size=model.nv)
+    data.ctrl[:] = [0.4, 0.2, 1.0]
+    data.xfrc_applied[1, 0] = 0.3
+    data.qfrc_applied[7] = 0.2
+    other = mujoco.MjData(model)
+    mujoco.mj_copyState(model, data, other, mujoco.mjtState.mjSTATE_INTEGRATION)
+    stepper = hf.Stepper(model)
+    for _ in range(50):
+        stepper.step(data)
+        mujoco.mj_step(model, other)
+    for name in ("qpos", "qvel", "act", "sensordata", "actuator_force"):
+        assert getattr(data, name) == pytest.approx(getattr(other, name), rel=1e-9, abs=1e-9), name
+    assert data.time == other.time
+
+
+@pytest.mark.parametrize("more", ["", '<body pos="3 0 3"><freejoint/><geom size=".1 .2 .3" '
+                                      'type="box"/></body>'])  # fmt: skip
+def test_a_robot_in_the_air_moves_as_under_mujoco(more: str) -> None:
+    """With implicitfast, and with a free body beside it whose gyroscopic terms MuJoCo adds."""
+    xml = scenes.quadruped().replace("</worldbody>", more + "</worldbody>")
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, other = mujoco.MjData(model), mujoco.MjData(model)
+    for each in (data, other):
+        each.qpos[2] += 2.0
+        each.qvel[:] = np.random.default_rng(1).normal(size=model.nv)
+        each.ctrl[:] = 0.3
+    stepper = hf.Stepper(model)
+    assert stepper.shadow.spins == bool(more)
+    for _ in range(50):
+        stepper.step(data)
+        mujoco.mj_step(model, other)
+    assert data.qvel == pytest.approx(other.qvel, rel=1e-9, abs=1e-9)
+
+
+IDLE = """
+<tendon><fixed name="idle"><joint joint="a" coef="1"/></fixed></tendon>
+<actuator><motor joint="a"/></actuator>
+"""
+
+
+@pytest.mark.parametrize("first", ["", IDLE])
+def test_free_motion_of_the_discrete_integrator(first: str) -> None:
+    """Up to the gyroscopic terms of free bodies, which MuJoCo treats apart."""
+    model, data = load(MACHINE, first + DRIVES, 'integrator="discrete"')
+    data.qvel[6:] = 1.0
+    data.ctrl[-3:] = [0.4, 0.2, 1.0]
+    other = mujoco.MjData(model)
+    mujoco.mj_copyState(model, data, other, mujoco.mjtState.mjSTATE_INTEGRATION)
+    stepper = hf.Stepper(model)
+    for _ in range(50):
+        stepper.step(data)
+        mujoco.mj_step(model, other)
+    assert data.qvel == pytest.approx(other.qvel, rel=1e-6, abs=1e-8)
+
+
+def test_rk4_is_stepped_with_euler() -> None:
+    _, data = (pair := load(MACHINE, DRIVES, 'integrator="RK4"'))
+    model = pair[0]
+    euler, other = load(MACHINE, DRIVES, 'integrator="Euler"')
+    hf.step(model, data, nstep=5)
+    mujoco.mj_step(euler, other, 5)
+    assert data.qpos == pytest.approx(other.qpos, rel=1e-9)
+
+
+def test_control_callback_is_called_once_a_step() -> None:
+    model, data = load(MACHINE, DRIVES)
+    seen = []
+
+    def control(model_: mujoco.MjModel, data_: mujoco.MjData) -> None:
+        seen.append(data_.time)
+        data_.ctrl[0] = 0.7
+
+    mujoco.set_mjcb_control(control)
+    try:
+        hf.Stepper(model).step(data, 3)
+    finally:
+        mujoco.set_mjcb_control(None)
+    assert len(seen) == 3 and data.ctrl[0] == 0.7
+    assert data.actuator_force[0] != 0.0
+
+
+# --- the model is followed, the user's objects are not touched -----------------------------------
+
+
+def test_changes_of_the_model_take_effect() -> None:
+    model, data = load('<body pos="0 0 1"><freejoint/><geom size=".1"/></body>')
+    stepper = hf.Stepper(model)
+    stepper.step(data)
+    model.opt.gravity[2] = -1.0
+    model.opt.timestep = 0.01
+    before = data.qvel[2]
+    stepper.step(data)
+    assert data.qvel[2] - before == pytest.approx(-0.01, rel=1e-9)
+    model.body_mass[1] *= 2
+    data.xfrc_applied[1, 2] = model.body_mass[1]
+    before = data.qvel[2]
+    stepper.step(data)
+    assert data.qvel[2] == pytest.approx(before, abs=1e-12)
+
+
+def test_the_model_is_left_alone() -> None:
+    model, data = load(FLOOR + BOX)
+    fields = {n: np.array(getattr(model, n)) for n in dir(model)
+              if isinstance(getattr(model, n), np.ndarray)}  # fmt: skip
+    options = {n: np.array(getattr(model.opt, n)) for n in dir(model.opt) if n[0] != "_"}
+    hf.step(model, data, nstep=5)
+    for name, value in fields.items():
+        assert np.array_equal(getattr(model, name), value), name
+    for name, value in options.items():
+        assert np.array_equal(getattr(model.opt, name), value), name
+
+
+def test_steppers_of_hf_step_do_not_keep_models_alive() -> None:
+    model, data = load(FLOOR + BOX)
+    hf.step(model, data)
+    gone = weakref.ref(model)
+    del model, data
+    gc.collect()
+    assert gone() is None
+
+
+def test_margin_and_gap_do_not_make_bodies_float() -> None:
+    model, data = load(FLOOR + BOX.replace("type=", 'margin=".02" gap=".01" type='))
+    hf.step(model, data, nstep=50)
+    assert data.qpos[2] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_contacts_out_of_reach_are_inactive_for_the_user() -> None:
+    model, data = load(FLOOR + BOX.replace("0 0 .1", "0 0 .1001"))
+    hf.Stepper(model).step(data)
+    assert (data.contact.exclude == 1).all() and data.nefc == 0
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = ("stepper.forward", "_at_once.hand_over", "_at_once.take_back")
+    viscous = ("stepper.gather", "stepper.publish", "stepper.violated")
+    for contact, stages in ((hf.NoSlip(), usual), (hf.Viscous(1.0), viscous)):
+        model, data = load(FLOOR + BOX)
+        stepper = hf.Stepper(model, contact)
+        stepper._direct.in_one_call = False  # stage by stage
+        stepper.step(data, 3)
+        before = state(model, data)
+        for error in (RuntimeError("broken"), KeyboardInterrupt()):
+            for stage in stages:
+
+                def fail(*_: object, error: BaseException = error) -> None:
+                    raise error
+
+                with monkeypatch.context() as patch:
+                    patch.setattr(f"holdfast.mujoco.{stage}", fail)
+                    with pytest.raises(type(error)):
+                        stepper.step(data)
+                assert np.array_equal(state(model, data), before)
+        stepper.step(data)  # goes on as if nothing had been
+
+
+def test_memory_that_does_not_suffice_is_an_error() -> None:
+    """MuJoCo warns and leaves contacts out; bodies would sink in."""
+    boxes = "".join(ANOTHER_BOX.format(i) for i in range(60))
+    model, data = load(FLOOR + boxes, '<size memory="100K"/>')
+    before = state(model, data)
+    for _ in range(2):
+        with pytest.raises(UnsupportedError, match="size/memory"):
+            hf.step(model, data)
+        assert np.array_equal(state(model, data), before)
+
+
+def test_state_survives_an_error_of_mujoco() -> None:
+    """MuJoCo ends the process where nobody catches its errors."""
+    model, data = load(FLOOR + 60 * ANOTHER_BOX.format(0), '<size memory="60K"/>')
+    before = state(model, data)
+    for _ in range(2):
+        with pytest.raises(mujoco.FatalError, match="out of memory"):
+            hf.step(model, data)
+        assert np.array_equal(state(model, data), before)
+
+
+@pytest.mark.parametrize("contact", [hf.NoSlip(), hf.Viscous(0.1)])
+@pytest.mark.parametrize("integrator", ["Euler", "implicit"])
+def test_data_of_another_model_are_refused(contact: hf.ContactModel, integrator: str) -> None:
+    _, other = load(FLOOR + BOX)
+    model, _ = load(FLOOR + BOX + ANOTHER_BOX.format(1), option=f'integrator="{integrator}"')
+    stepper = hf.Stepper(model, contact)
+    for step in (stepper.step, hf.EventDriven(model).step, partial(hf.build_problem, model)):
+        with pytest.raises(hf.InputError, match="another model"):
+            step(other)
+        for wrong in (model, None):
+            with pytest.raises(hf.InputError, match="expected mujoco"):
+                step(wrong)
+
+
+@pytest.mark.parametrize("name", ["qpos", "qvel", "qfrc_applied", "mocap_pos", "mocap_quat"])
+def test_nan_is_refused_and_not_spread(name: str) -> None:
+    model, data = load(FLOOR + BOX + '<body mocap="true" pos="1 0 1"><geom size=".1"/></body>')
+    getattr(data, name).flat[2] = np.nan
+    before = state(model, data)
+    with pytest.raises(hf.InputError, match=name):
+        hf.step(model, data)
+    assert np.array_equal(state(model, data), before, equal_nan=True)
+
+
+def test_a_force_that_is_too_large_is_refused() -> None:
+    model, data = load(FLOOR + BOX)
+    data.qfrc_applied[2] = 1e308
+    before = state(model, data)
+    with pytest.raises((hf.HoldfastError, FloatingPointError)):
+        hf.step(model, data)
+    assert np.array_equal(state(model, data), before)
+
+
+def test_flexes_are_refused_by_name() -> None:
+    xml = """<mujoco><worldbody><flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1"
+      dim="2" radius=".01" mass="1"/></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    with pytest.raises(UnsupportedError, match="cloth"):
+        hf.Stepper(model)
+
+
+def test_surface_velocity_is_refused_by_name() -> None:
+    model, _ = load('<geom name="belt" type="box" size="1 1 .1" surfacevel="1 0 0 0 0 0"/>' + BOX)
+    with pytest.raises(UnsupportedError, match="belt"):
+        hf.Stepper(model)
+
+
+def test_wrong_arguments_are_explained() -> None:
+    model, _ = load(FLOOR + BOX)
+    with pytest.raises(hf.InputError, match="MjModel"):
+        hf.Stepper("scene.xml")
+    with pytest.raises(hf.InputError, match="contact"):
+        hf.Stepper(model, contact="noslip")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(hf.InputError, match="fingr"):
+        hf.Stepper(model, laws={("fingr", "box"): hf.stick()})
+
+
+# --- everything in the constraint list -----------------------------------------------------------
+
+
+def test_weld_and_connect_hold_and_do_not_drift() -> None:
+    world = "".join(
+        f'<body name="{n}" pos="{x} 0 2"><freejoint/>'
+        '<geom type="box" size=".1 .1 .1" mass="1"/></body>'
+        for n, x in (("a", 0.0), ("b", 0.3), ("c", 0.6))
+    )
+    extra = ('<equality><weld body1="a"/><weld body1="b" body2="a"/>'
+             '<connect body1="c" body2="b" anchor="-.15 0 0"/></equality>')  # fmt: skip
+    model, data = load(world, extra)
+    stepper = hf.Stepper(model)
+    for _ in range(500):
+        stepper.step(data)
+        assert np.abs(data.qpos[:3] - [0, 0, 2]).max() < 1e-9
+        assert np.abs(data.qpos[7:10] - [0.3, 0, 2]).max() < 1e-9
+    mujoco.mj_kinematics(model, data)
+    anchor = data.body("c").xpos + data.body("c").xmat.reshape(3, 3) @ [-0.15, 0, 0]
+    assert anchor == pytest.approx([0.45, 0, 2], abs=1e-4)
+    assert data.body("c").xpos[2] < 1.99  # c swings
+
+
+def test_coupled_joints_keep_their_ratio() -> None:
+    world = "".join(
+        f'<body pos="{i} 0 1"><joint name="j{i}" axis="0 1 0"/>'
+        '<geom pos=".1 0 0" size=".05"/></body>'
+        for i in range(2)
+    )
+    extra = '<equality><joint joint1="j1" joint2="j0" polycoef="0 2 0 0 0"/></equality>'
+    model, data = load(world, extra)
+    hf.step(model, data, nstep=200)
+    assert abs(data.qpos[0]) > 0.1
+    assert data.qpos[1] == pytest.approx(2 * data.qpos[0], abs=1e-9)
+
+
+def test_tendon_limit_and_tendon_friction() -> None:
+    world = (
+        '<body pos="0 0 2"><joint name="j" type="slide" axis="0 0 1"/>'
+        '<geom size=".1" mass="1"/></body>'
+    )
+    tendon = '<tendon><fixed {}><joint joint="j" coef="2"/></fixed></tendon>'
+    model, data = load(world, tendon.format('limited="true" range="-.1 1"'))
+    hf.step(model, data, nstep=300)
+    assert data.qpos[0] == pytest.approx(-0.05, abs=1e-12)
+    model, data = load(world, tendon.format('frictionloss="2"'))
+    hf.step(model, data, nstep=100)  # 2 N along a length that moves twice as fast: 4 N
+    assert data.qvel[0] == pytest.approx(-(9.81 - 4.0) * 0.2, rel=1e-9)
+
+
+def test_body_follows_a_mocap_body() -> None:
+    world = (
+        '<body name="hand" mocap="true" pos="0 0 1"/>'
+        '<body name="box" pos="0 0 1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    )
+    model, data = load(world, '<equality><weld body1="box" body2="hand"/></equality>')
+    stepper = hf.Stepper(model)
+    for i in range(500):
+        data.mocap_pos[0, 0] = 0.1 * min(i * 0.002, 0.5)
+        stepper.step(data)
+    assert data.qpos[:3] == pytest.approx([0.05, 0, 1.0], abs=1e-6)
+
+
+def test_adhesion_holds_a_box_under_a_ceiling_and_no_further() -> None:
+    world = ('<geom type="box" size="1 1 .1" pos="0 0 1.1"/><body pos="0 0 {z}"><freejoint/>'
+             '<geom type="box" size=".1 .1 .1" mass="1" adhesion="20"/></body>')  # fmt: skip
+    model, data = load(world.format(z=0.9))
+    hf.step(model, data, nstep=200)
+    assert data.qpos[2] == pytest.approx(0.9, abs=1e-9)
+    model, data = load(world.format(z=0.89))  # out of reach of its margin: it falls
+    hf.step(model, data, nstep=100)
+    assert data.qvel[2] == pytest.approx(-9.81 * 0.2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("condim", "spins"), [(3, True), (4, False), (6, False)])
+def test_torsion(condim: int, spins: bool) -> None:
+    """A ball spinning on its point: condim 3 lets it spin, 4 and 6 stop it."""
+    ball = f'<body pos="0 0 .1"><freejoint/><geom size=".1" condim="{condim}"/></body>'
+    model, data = load(FLOOR + ball)
+    data.qvel[5] = 3.0
+    hf.step(model, data, nstep=5)
+    assert data.qvel[5] == pytest.approx(3.0 if spins else 0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("condim", "rolls"), [(3, True), (4, True), (6, False)])
+def test_rolling_friction(condim: int, rolls: bool) -> None:
+    ball = f'<body pos="0 0 .1"><freejoint/><geom size=".1" condim="{condim}"/></body>'
+    model, data = load(FLOOR + ball)
+    data.qvel[[0, 4]] = [1.0, 10.0]
+    hf.step(model, data, nstep=5)
+    assert data.qvel[0] == pytest.approx(1.0 if rolls else 0.0, abs=1e-9)
+
+
+# --- laws, contacts, warnings --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["python geoms", "python bodies", "mjcf", "anything"])
+def test_law_of_a_pair(where: str) -> None:
+    text = {
+        "mjcf": '<custom><text name="holdfast:floor,box" data="frictionless"/></custom>',
+        "anything": '<custom><text name="holdfast:*,*" data="frictionless"/></custom>',
+    }
+    laws = {"python geoms": {("g", "floor"): hf.frictionless()},
+            "python bodies": {("box", "world"): hf.frictionless()}}  # fmt: skip
+    model, data = load(FLOOR + BOX, text.get(where, ""))
+    data.qvel[0] = 1.0
+    stepper = hf.Stepper(model, laws=laws.get(where))
+    stepper.step(data, 10)
+    assert data.qvel[0] == pytest.approx(1.0, rel=1e-12)
+    assert {law.kind for law in stepper.contacts.law} == {"frictionless"}
+
+
+def test_python_goes_before_mjcf_and_names_before_anything() -> None:
+    text = ('<custom><text name="holdfast:*,*" data="frictionless"/>'
+            '<text name="holdfast:floor,g" data="viscous 0.25"/></custom>')  # fmt: skip
+    model, data = load(FLOOR + BOX, text)
+    stepper = hf.Stepper(model)
+    stepper.step(data, 2)
+    assert {law.mu_v for law in stepper.contacts.law} == {0.25}
+    stepper = hf.Stepper(model, laws={("*", "*"): hf.stick()})
+    stepper.step(data, 2)
+    assert {law.kind for law in stepper.contacts.law} == {"stick"}
+
+
+@pytest.mark.parametrize("data", ["sticky", "viscous", "viscous much"])
+def test_bad_law_in_the_mjcf_is_explained(data: str) -> None:
+    model, _ = load(FLOOR + BOX, f'<custom><text name="holdfast:floor,g" data="{data}"/></custom>')
+    with pytest.raises(hf.InputError, match="holdfast:floor,g"):
+        hf.Stepper(model)
+
+
+def test_table_of_contacts() -> None:
+    model, data = load(FLOOR + BOX)
+    stepper = hf.Stepper(model)
+    assert len(stepper.contacts) == 0
+    stepper.step(data, 5)
+    table = stepper.contacts
+    assert len(table) == 4
+    assert set(table.bodies) == {("world", "box")} and set(table.geoms) == {("floor", "g")}
+    assert table.normal_force.sum() == pytest.approx(8 * 9.81, rel=1e-9)
+    assert table.force.sum(axis=0) == pytest.approx([0, 0, 8 * 9.81], abs=1e-9)
+    assert np.allclose(table.declared, 1.0) and not table.exceeded.any()
+    assert table.rows()[0]["law"] == "stick" and "box" in str(table)
+
+
+def test_warning_once_per_pair_where_friction_is_exceeded() -> None:
+    t = np.radians(30)
+    world = ('<geom type="plane" size="5 5 1" euler="0 30 0" friction=".3"/>'
+             f'<body name="box" pos="{0.1 * np.sin(t)} 0 {0.1 * np.cos(t)}" euler="0 30 0">'
+             '<freejoint/><geom type="box" size=".1 .1 .1" friction=".3"/></body>')  # fmt: skip
+    model, data = load(world)
+    stepper = hf.Stepper(model)
+    with pytest.warns(FrictionWarning, match=r"0\.577.*0\.3") as caught:
+        stepper.step(data, 20)
+    assert len(caught) == 1
+    assert stepper.contacts.exceeded.all()
+    assert [need for need, _ in stepper.contacts.pairs().values()] == [pytest.approx(np.tan(t))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hf.Stepper(model, warn=False).step(data, 2)
+
+
+def test_what_a_pair_of_bodies_needs_is_told_as_the_table_has_it() -> None:
+    """Boxes of a pile, whose redundant contacts need more than their pairs do."""
+    model = mujoco.MjModel.from_xml_string(scenes.pile(5))
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    told: dict[str, float] = {}
+    for _ in range(150):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            stepper.step(data)
+        table = stepper.contacts
+        over = {f"{a} and {b} hold": need for (a, b), (need, declared) in table.pairs().items()
+                if need > declared and table.exceeded.any()}  # fmt: skip
+        for warning in caught:
+            text = str(warning.message)
+            name = text.split(" on ")[0]
+            assert name not in told  # once
+            assert f"coefficient of {over[name]:.3g}," in text
+            told[name] = over[name]
+    assert told
+
+
+def test_a_pair_of_bodies_is_one_pair_whichever_geom_comes_first() -> None:
+    """Friction at one contact undoes that at the other, as they are listed the other way round."""
+    flat = {"bodies": [("a", "b"), ("b", "a")], "normal_force": np.array([2.0, 2.0]),
+            "normal": np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]),
+            "force": np.array([[1.0, 0.0, 2.0], [1.0, 0.0, -2.0]]),
+            "declared": np.array([0.5, 0.3])}  # fmt: skip
+    assert replace(Contacts.none(), **flat).pairs() == {("a", "b"): (0.0, 0.3)}
+
+
+@pytest.mark.parametrize("contact", [hf.NoSlip(grip="all"), hf.Viscous(0.1), hf.Frictionless()])
+def test_other_contact_models(contact: hf.ContactModel) -> None:
+    model, data = load(FLOOR + BOX)
+    hf.step(model, data, contact=contact, nstep=20)
+    assert data.qpos[2] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_models_with_arrays_need_a_stepper() -> None:
+    model, data = load(FLOOR + BOX)
+    contact = hf.Viscous(np.full(4, 0.1))
+    with pytest.raises(hf.InputError, match="Stepper"):
+        hf.step(model, data, contact=contact)
+    hf.Stepper(model, contact=contact).step(data)
+    assert data.qpos[2] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_build_problem_is_what_is_solved() -> None:
+    model, data = load(FLOOR + BOX)
+    before = state(model, data)
+    problem = hf.build_problem(model, data)
+    assert np.array_equal(state(model, data), before)
+    solution = hf.NoSlip().solve(problem)
+    hf.step(model, data)
+    assert data.qvel == pytest.approx(solution.velocity, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::holdfast.mujoco.FrictionWarning")
+def test_penetration_is_taken_out_without_adding_speed() -> None:
+    model, data = load(FLOOR + BOX.replace("0 0 .1", "0 0 .095"))
+    stepper = hf.Stepper(model)
+    stepper.step(data)
+    assert stepper.largest_penetration == pytest.approx(0.005)
+    assert np.abs(data.qvel).max() < 1e-12
+    stepper.step(data, 3)
+    assert data.qpos[2] == pytest.approx(0.1, abs=1e-9)
+    assert np.abs(data.qpos[:2]).max() < 1e-12
+
+
+def test_squeezed_between_a_wall_and_a_driven_wall_is_an_error() -> None:
+    """A box between two walls, one of them driven through it: no motion, and a proof."""
+    world = (
+        '<geom type="box" size=".1 1 1" pos=".2 0 0"/>'
+        '<body name="box"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+        '<body name="hand" mocap="true" pos="-.2 0 0"/>'
+        '<body name="wall" pos="-.2 0 0"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    )
+    model, data = load(world, '<equality><weld body1="wall" body2="hand"/></equality>')
+    stepper = hf.Stepper(model)
+    stepper.step(data)
+    data.mocap_pos[0, 0] = -0.15
+    before = state(model, data)
+    with pytest.raises(hf.InfeasibleError):
+        stepper.step(data)
+    assert np.array_equal(state(model, data), before)
+
+
+def test_quadruped_scene_is_what_it_says() -> None:
+    model = mujoco.MjModel.from_xml_string(scenes.quadruped())
+    assert model.nv == 18 and model.nu == 12
+    assert model.body_mass.sum() == pytest.approx(1.34)
+
+
+# --- the compiled path ---------------------------------------------------------------------------
+
+HELD = {
+    "grasp": scenes.row_of_boxes(2),
+    "quadruped": scenes.quadruped(),
+    "capsule": scenes.pinched_capsule(),
+    "weld": """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body name="a" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      <body name="b" pos=".3 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      </worldbody><equality><weld body1="a" body2="b"/></equality></mujoco>""",
+    "limit and loss": """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body pos="0 0 .5"><joint axis="0 1 0" range="-10 10" limited="true" frictionloss=".1"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/></body></worldbody></mujoco>""",
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_the_usual_path_finds_what_the_long_one_finds(name: str) -> None:
+    model = mujoco.MjModel.from_xml_string(HELD[name])
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    stepper = hf.Stepper(model, warn=False)
+    for _ in range(5):
+        stepper.step(data, 10)
+        usual = stepper._answer
+        assert usual is not None
+        long = stepper._solve_long(usual.rows)
+        size = np.abs(usual.rows.v_free).max() + 1e-6
+        assert np.abs(usual.velocity - long.velocity).max() < 1e-9 * size
+        assert usual.consistent and long.consistent
+        assert usual.impulse == pytest.approx(long.impulse, abs=1e-7 * np.abs(long.impulse).max())
+        assert usual.solution.is_exact()
+        assert usual.solution.rank == long.solution.rank
+
+
+@pytest.mark.parametrize("friction", ["1 .005 .0001", ".8 .00002 .00002"])
+def test_rows_are_the_same_in_both_cones(friction: str) -> None:
+    """Axes found between the edges of a pyramid are MuJoCo's own; narrow pyramids are refused."""
+    motions = []
+    for cone in ("pyramidal", "elliptic"):
+        xml = f"""<mujoco><option cone="{cone}"/>
+          <default><geom condim="6" friction="{friction}"/></default>
+          <worldbody><geom type="plane" size="1 1 1" euler="0 5 0"/>
+          <body pos="0 0 .12" euler="0 5 0"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+          </worldbody></mujoco>"""
+        model = mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(model)
+        stepper = hf.Stepper(model, warn=False)
+        stepper.step(data, 200)
+        force, total = np.zeros(6), np.zeros(3)
+        for i in range(data.ncon):
+            mujoco.mj_contactForce(model, data, i, force)
+            total += data.contact.frame[i].reshape(3, 3).T @ force[:3]
+        assert total == pytest.approx([0.0, 0.0, 9.81 * model.body_mass[1]], rel=1e-6)
+        motions.append(np.array(data.qpos))
+    assert motions[0] == pytest.approx(motions[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_heap_comes_to_rest_by_the_usual_path(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = mujoco.MjModel.from_xml_string(scenes.pile(6, seed, reach=0.1))
+    data = mujoco.MjData(model)
+    stepper = hf.Stepper(model, warn=False)
+    monkeypatch.setattr(stepper, "_solve_long", lambda _: pytest.fail("took the long way"))
+    stepper.step(data, 400)
+    assert np.abs(data.qvel).max() < 1e-6
+    assert stepper.solution is not None
+    assert stepper.solution.momentum_residual() < 1e-9
+    weight = 6 * 0.5 * 9.81
+    floor = [i for i, pair in enumerate(stepper.contacts.bodies) if "world" in pair]
+    assert stepper.contacts.force[floor].sum(axis=0) == pytest.approx([0, 0, weight], abs=1e-4)
+
+
+@pytest.mark.parametrize("energy", ["enable", "disable"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_sensors_show_the_state_of_the_step_and_no_earlier_one(energy: str, whole: bool) -> None:
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><option><flag energy="{energy}"/></option>
+      <worldbody><body pos="0 0 3"><freejoint/><geom type="box" size=".1 .2 .1"/><site name="s"/>
+        <body name="b" pos=".3 0 0"><joint/><geom size=".1"/></body></body></worldbody>
+      <sensor><e_kinetic/><e_potential/><subtreelinvel body="b"/><subtreeangmom body="b"/>
+        <accelerometer site="s"/><force site="s"/><framelinacc objtype="body" objname="b"/>
+      </sensor></mujoco>""")
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    if not whole:
+        stepper._direct.in_one_call = False
+    data.qvel[:] = np.arange(model.nv)
+    for _ in range(5):
+        fresh = mujoco.MjData(model)
+        fresh.qpos[:], fresh.qvel[:] = data.qpos, data.qvel
+        mujoco.mj_forward(model, fresh)
+        stepper.step(data)
+        assert data.sensordata == pytest.approx(fresh.sensordata, rel=1e-9, abs=1e-9)
+        assert data.energy == pytest.approx(fresh.energy, rel=1e-12)
+
+
+def test_sensors_of_limits_show_what_the_users_margins_say() -> None:
+    """Within the margin and on its way to the limit, out of the margin, and beyond the limit."""
+    model, data = load(
+        """<body pos="0 0 3"><joint name="a" limited="true" range="-30 30" margin="10"/>
+             <geom size=".1"/></body>
+           <body pos="1 0 3"><joint name="b" axis="1 0 0" limited="true" range="-10 10"/>
+             <geom size=".1" pos="0 .1 0"/></body>""",
+        """<tendon><fixed name="t" limited="true" range="-.1 .1"><joint joint="b" coef="1"/></fixed>
+           </tendon><sensor><jointlimitpos joint="a"/><jointlimitvel joint="a"/>
+             <jointlimitpos joint="b"/><jointlimitvel joint="b" cutoff=".5"/>
+             <tendonlimitpos tendon="t"/><tendonlimitvel tendon="t"/></sensor>""",
+        'gravity="0 0 0"',
+    )
+    stepper = hf.Stepper(model)
+    for a, b in ((0.4, 0.0), (0.0, 0.05), (-0.4, 0.15), (0.3, -0.2)):
+        other = mujoco.MjData(model)
+        for each in (data, other):
+            each.qpos[:], each.qvel[:] = (a, b), (0.2, -1.0)
+        mujoco.mj_forward(model, other)
+        stepper.step(data)
+        assert data.sensordata == pytest.approx(other.sensordata, rel=1e-12, abs=1e-15)
+    assert np.abs(data.sensordata).min() > 0.0
