@@ -141,7 +141,7 @@ def test_passive_scene_gains_no_energy_and_sinks_in_nowhere(name: str) -> None:
     assert stepper.fastest_slip < 1e-4  # in hard impacts
     if "box" in name or "stack" in name:  # at rest, flat, on its own weight
         assert np.abs(ledger.data.qvel).max() < 1e-9
-        assert np.abs(stepper.contacts.gap).max() < 1e-8
+        assert np.abs(stepper.contacts.gap).max() < 1e-6
         assert stepper.contacts.tangent_force.max() < 1.0
     elif "pile" in name or "heap" in name:
         assert np.abs(ledger.data.qvel).max() < 1e-4

@@ -49,6 +49,7 @@ from holdfast.mujoco.structs import data_at, floats, words
 
 OPTIONS = DEFAULT.numbers()  # of the contact solve
 solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
+CORRECTED = 1e-6  # violations below this part of the mean size are left as they are
 LARGEST_STEP = 0.02  # a correction moves no coordinate by more [m, rad]: rows are linear
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
 GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
@@ -174,8 +175,9 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         correction_problem(s, arrays, cs, answer, held, to)
         for r in range(nr):
             impulse[r] = 0.0
-        for i in range(n):
-            state[i] = -1
+        for i in range(n):  # what is pressed or violated will hold, the rest will not
+            pressed = answer.impulse[arrays.row[i]] != 0.0 or target[arrays.row[i]] > 0.0
+            state[i] = 1 if pressed else 0
         status = solve(to, found, floats(at, 1, left)[0], words(at, 1, left)[0],
                        OPTIONS)  # fmt: skip
         if status != _SOLVED and status != _APPROXIMATE:
@@ -305,7 +307,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         rest: address of what is left of the work array.
         given: whether the position at its start was not left there by the last step.
     """
-    if s.correct == 0 or s.left_over <= TOUCHING * s.size:
+    if s.correct == 0 or s.left_over <= CORRECTED * s.size:
         s.stuck = s.retry = 0
         s.last_left_over = 0.0
         return
