@@ -53,10 +53,10 @@ def law_of_model(contact: Any) -> Law | None:
     if isinstance(contact, Frictionless):
         return frictionless()
     if isinstance(contact, Viscous):
-        plain = contact.level == "velocity" and not contact.per_pair
         mu_v: Any = contact.mu_v
-        one = mu_v is not None and np.ndim(mu_v) == 0
-        return viscous(float(mu_v)) if plain and one else None
+        if contact.level == "velocity" and not contact.per_pair and np.ndim(mu_v) == 0:
+            return None if mu_v is None else viscous(mu_v)
+        return None
     if isinstance(contact, Coulomb):
         return coulomb(contact.mu) if contact.mu is None or np.ndim(contact.mu) == 0 else None
     if isinstance(contact, Mixed):
