@@ -45,6 +45,10 @@ bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/step.py
 	@$(BIN)/python benchmarks/convergence.py
 	@$(BIN)/python benchmarks/quadruped.py
+	@$(BIN)/python benchmarks/corpus.py
+	@$(BIN)/python benchmarks/coulomb.py
+	@$(BIN)/python benchmarks/random_problems.py
+	@$(BIN)/python benchmarks/islands.py
 	@$(BIN)/python benchmarks/publish.py
 
 reproduce: $(VENV)/stamp-core  ## the paper's experiments: report/index.html, README tables
