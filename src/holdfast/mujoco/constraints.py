@@ -48,6 +48,7 @@ NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
 ROUNDING = 1e-10  # rows shorter than this part of the size of the scene are rounding
 TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
 COLUMNS = 6  # most rows of a contact
+MOST = 1 << 20  # more than the contacts of a pair of geoms
 
 FRICTIONLESS, COULOMB = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB)
 NO_SLIP, VISCOUS = int(LawKind.NO_SLIP), int(LawKind.VISCOUS)
@@ -413,13 +414,9 @@ def read_contact(
     cs.geom[k, 0], cs.geom[k, 1], cs.gap[k], cs.sunk[k] = a, b, gap, 0.0
     cs.mu[k] = 0.0 if dim == 1 else min(c.friction[0], c.friction[1])
     order = 0
-    while (
-        order < k
-        and cs.kind[k - 1 - order] == CONTACT
-        and (cs.geom[k - 1 - order, 0] == a and cs.geom[k - 1 - order, 1] == b)
-    ):
-        order += 1
-    cs.key[k] = ((a + 1) * (s.ngeom + 1) + b + 1) * 256 + min(order, 255)
+    if k > 0 and cs.kind[k - 1] == CONTACT and cs.geom[k - 1, 0] == a and cs.geom[k - 1, 1] == b:
+        order = cs.key[k - 1] % MOST + 1
+    cs.key[k] = ((a + 1) * (s.ngeom + 1) + b + 1) * MOST + order
     for e in range(3):
         cs.place[k, e] = c.pos[e]
     for e in range(9):
