@@ -291,17 +291,13 @@ def _blocks(problem: hf.ContactProblem) -> hf.ContactProblem:
     return hf.ContactProblem(**{**named, "M": parts[np.arange(count), :, np.arange(count), :]})
 
 
-def _round_cones(problem: hf.ContactProblem, friction: np.ndarray) -> hf.ContactProblem:
-    """Scale the rows of torsion and rolling so that one coefficient serves all rows of a contact.
-
-    The cone ``|f_j / mu_j| <= f_n`` is then ``|f| <= mu f_n``.
-    """
-    if not len(problem.R):
+def _rolling(problem: hf.ContactProblem, friction: np.ndarray) -> hf.ContactProblem:
+    """The same problem with the coefficients of torsion and rolling, if it has none yet."""
+    if not len(problem.R) or problem.mu_R is not None:
         return problem
     contact = problem.R_contact
     number = np.arange(len(contact)) - np.searchsorted(contact, contact)
-    scale = friction[contact, 2 + number] / friction[contact, 0]
-    return replace(problem, R=scale[:, None] * problem.R)
+    return replace(problem, mu_R=friction[contact, 2 + number])
 
 
 def next_problem(model: Any, data: Any) -> tuple[hf.ContactProblem, np.ndarray, np.ndarray]:
@@ -309,7 +305,7 @@ def next_problem(model: Any, data: Any) -> tuple[hf.ContactProblem, np.ndarray, 
     data = copy.copy(data)
     problem = hf.build_problem(model, data)  # lists its contacts in the data
     listed = data.contact.efc_address >= 0
-    problem = _round_cones(_blocks(problem), data.contact.friction[listed])
+    problem = _rolling(_blocks(problem), data.contact.friction[listed])
     return problem, data.contact.geom[listed], data.contact.pos[listed]
 
 

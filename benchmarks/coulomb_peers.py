@@ -116,6 +116,8 @@ def _isolated(work: Callable[[Any], Answer], limits: Limits) -> Answer:
 
 
 def _pyramid_unfit(problem: hf.ContactProblem) -> str:
+    if problem.mu is not None and problem.mu.ndim == 2:
+        return "elliptic cones"
     if len(problem.R):
         return "torsion or rolling"
     return "too many contacts" if problem.n > LEMKE_CONTACTS else ""

@@ -58,7 +58,9 @@ class Impulses:
 class Judge:
     """A problem in coordinates in which its inertia is the identity.
 
-    Rows R belong to the cone of their contact as they are given: |(r_S, r_T, r_R)| <= mu r_N.
+    The cone of a contact is ``|(r_S / mu_S, r_T / mu_T, r_R / mu_R)| <= r_N``. Tangents whose
+    coefficients differ are scaled by them, relative to the larger one of S and T, which makes the
+    cone round; a tangent with coefficient zero carries nothing.
     """
 
     def __init__(self, problem: Any) -> None:
@@ -71,13 +73,28 @@ class Judge:
         S, T = (rows if len(rows) else none for rows in (p.S, p.T))
         self.tangents, c = np.stack([self.whiten(S), self.whiten(T)], axis=1), p.c_N
         self.N, self.R, self.U, self.D, self.J = map(self.whiten, (p.N, p.R, p.U, p.D, p.J))
+        self._friction()
         squares = np.column_stack([_squares(self.N), (self.tangents**2).sum(axis=2)])
+        squares[:, 1:] *= self.ratio**2
         longest = squares.max(axis=1, initial=0.0)
-        np.maximum.at(longest, p.R_contact, _squares(self.R))
+        np.maximum.at(longest, p.R_contact, _squares(self.R) * self.ratio_R**2)
         self.length = _lengths(longest)
         self.others = {name: _lengths(_squares(getattr(self, name))) for name in "UDJ"}
         targets = (c / self.length, p.c_U / self.others["U"], p.c_J / self.others["J"])
         self.target = max(np.abs(each).max(initial=0.0) for each in targets)
+
+    def _friction(self) -> None:
+        """One coefficient for each contact, and those of its tangents relative to it."""
+        p = self.problem
+        given = np.zeros(p.n) if p.mu is None else p.mu
+        each = given if given.ndim == 2 else np.column_stack([given, given])
+        rolling = np.zeros(len(p.R)) if p.mu_R is None else p.mu_R
+        most = np.zeros(p.n)
+        np.maximum.at(most, p.R_contact, rolling)
+        sliding = each.max(axis=1, initial=0.0)
+        self.mu = np.where(sliding > 0.0, sliding, most)
+        divisor = np.where(self.mu > 0.0, self.mu, 1.0)
+        self.ratio, self.ratio_R = each / divisor[:, None], rolling / divisor[p.R_contact]
 
     def whiten(self, rows: Array) -> Array:
         """``rows L^-T``."""
@@ -115,27 +132,38 @@ class Judge:
         parts.append(force - np.maximum(force - u, 0.0))
         u, force, most = self.D @ y / d["D"], r.dry * d["D"], p.D_bound * d["D"]
         parts.append(force - np.clip(force - u, -most, most))
-        parts.append((self.J @ y - p.c_J) / d["J"])
+        parts.append(self._bilateral(r, y))
         if r.velocity is not None:
             parts.append(np.array([np.linalg.norm(self._transposed(r.velocity) - y)]))
         return float(max(np.abs(part).max(initial=0.0) for part in parts) / sigma)
+
+    def _bilateral(self, r: Impulses, y: Array) -> Array:
+        """(j,) miss of ``J v + R p = c``, R the compliance; as an impulse where R is large."""
+        p, d = self.problem, self.others["J"]
+        soft = p.compliance_J / d**2
+        pull = 0.0 if r.bilateral is None else soft * (r.bilateral * d)
+        return ((self.J @ y - p.c_J) / d + pull) / np.maximum(1.0, soft)
 
     def _contacts(self, r: Impulses, y: Array) -> Array:
         """(n,) size of the natural map of each contact."""
         p, d = self.problem, self.length
         contact, width = p.R_contact, 3
-        place = np.arange(len(contact)) - np.searchsorted(contact, contact)
+        order = np.argsort(contact, kind="stable")
+        place = np.empty(len(contact), dtype=int)  # of each row of R among those of its contact
+        place[order] = np.arange(len(order)) - np.searchsorted(contact[order], contact[order])
         if len(contact):
             width += int(place.max()) + 1
-        u, force = np.zeros((2, p.n, width))
+        u, force, ratio = np.zeros((3, p.n, width))
         u[:, 0], u[:, 1:3] = self.N @ y - p.c_N, self.tangents @ y
         force[:, 0], force[:, 1:3] = r.normal, r.tangent
         u[contact, 3 + place], force[contact, 3 + place] = self.R @ y, r.extra
-        u, force = u / d[:, None], force * d[:, None]
-        mu = np.zeros(p.n) if p.mu is None else p.mu
+        ratio[:, 0], ratio[:, 1:3], ratio[contact, 3 + place] = 1.0, self.ratio, self.ratio_R
+        nothing = np.where(ratio > 0.0, 0.0, force) * d[:, None]
+        force = np.where(ratio > 0.0, force / np.where(ratio > 0.0, ratio, 1.0), 0.0) * d[:, None]
+        u = ratio * u / d[:, None]
         x = force - u
-        x[:, 0] -= mu * np.linalg.norm(u[:, 1:], axis=1)
-        return np.linalg.norm(force - project(x, mu), axis=1)
+        x[:, 0] -= self.mu * np.linalg.norm(u[:, 1:], axis=1)
+        return np.linalg.norm(force - project(x, self.mu) + nothing, axis=1)
 
 
 def project(x: Array, mu: Array) -> Array:

@@ -50,6 +50,10 @@ def unfit(problem: Any) -> str:
     """Why a problem has no such form; empty if it has one."""
     if len(problem.D):
         return "dry friction of joints"
+    if problem.compliance_J.any():
+        return "compliance"
+    if problem.mu is not None and problem.mu.ndim == 2:
+        return "elliptic cones"
     return "torsion or rolling" if len(problem.R) else ""
 
 

@@ -110,8 +110,10 @@ class Exact:
         return Judge(self.problem).residual(Impulses.of(self.solution))
 
 
-def measure(models: dict[str, Any], data: Any, boxes: int, part: str, step: int) -> State:
-    """Solve one state in turns."""
+def measure(
+    models: dict[str, Any], data: Any, boxes: int, part: str, step: int, hard: Path | None
+) -> State:
+    """Solve one state in turns; save a problem that we do not solve, if there is a folder."""
     problem, _, _ = next_problem(models["elliptic"], data)
     exact = Exact(problem)
     calls: dict[str, Callable[[], float]] = {OURS: exact}
@@ -128,10 +130,13 @@ def measure(models: dict[str, Any], data: Any, boxes: int, part: str, step: int)
     seconds = {name: float(np.median(each[1:] or each)) for name, each in times.items()}
     seen = copy.copy(data)
     mujoco.mj_forward(models["elliptic"], seen)
+    if hard is not None and not exact.residual <= CERTIFIED:
+        hard.mkdir(parents=True, exist_ok=True)
+        problem.save(hard / f"pile_{boxes:03d}_step{step:04d}.npz")
     return State(boxes, part, step, problem.n, int(seen.nisland), exact.residual, seconds)
 
 
-def states(boxes: int, count: int) -> Iterator[State]:
+def states(boxes: int, count: int, hard: Path | None) -> Iterator[State]:
     """Step a pile and measure on the way."""
     model = mujoco.MjModel.from_xml_string(pile(boxes, MU))
     models = {name: _with(model, chosen) for name, chosen in SETTINGS.items()}
@@ -142,7 +147,7 @@ def states(boxes: int, count: int) -> Iterator[State]:
     for step in range(max(rest) + 1):
         if step in falling or step in rest:
             part = "falling" if step in falling else "at rest"
-            yield measure(models, data, boxes, part, step)
+            yield measure(models, data, boxes, part, step, hard)
         mujoco.mj_step(model, data)
 
 
@@ -208,6 +213,7 @@ def main() -> None:
     """Measure, print a line per state, write tables and numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="a fifth of the states")
+    parser.add_argument("--hard", type=Path, help="folder for problems that are not solved")
     parser.add_argument("--boxes", type=int, nargs="*", default=[20, 60, 100])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
@@ -216,7 +222,7 @@ def main() -> None:
         return
     measured: list[State] = []
     for boxes in given.boxes:
-        for state in states(boxes, STATES // 5 if given.quick else STATES):
+        for state in states(boxes, STATES // 5 if given.quick else STATES, given.hard):
             measured.append(state)
             times = "  ".join(f"{name} {1e3 * t:.3g}" for name, t in state.seconds.items())
             print(f"{boxes} boxes, {state.part}, step {state.step}: {state.contacts} contacts, "

@@ -142,7 +142,10 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "random_problems.md").write_text(text)
     failures = [asdict(o) for o in outcomes if not o.certified]
-    numbers = {"problems": len(outcomes), "failures": failures}
+    slowest = sorted(outcomes, key=lambda o: -o.seconds)[:20]
+    print("slowest seeds:", ", ".join(f"{o.seed} ({1e3 * o.seconds:.3g} ms)" for o in slowest[:8]))
+    slow = [asdict(o) for o in slowest]
+    numbers = {"problems": len(outcomes), "failures": failures, "slowest": slow}
     (given.out / "random_problems.json").write_text(json.dumps(numbers, indent=1))
 
 

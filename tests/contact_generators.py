@@ -1,7 +1,8 @@
 """Random contact problems with Coulomb friction, by seed: `generate(4711)` is always the same one.
 
 Families hold what makes contact hard: redundant contacts, wedges, stacks, masses that differ by a
-million, joints with dependent rows, limits, dry friction, torsion and rolling, the plane. Targets
+million, joints with dependent or compliant rows, limits, dry friction, torsion and rolling, the
+plane, coefficients that differ between S and T. Targets
 are never above zero, so the law can be met as closely as one likes. Nothing is shared with
 holdfast but the problem's class.
 """
@@ -30,6 +31,7 @@ class Scene:
     rows: dict[str, list[np.ndarray]] = field(default_factory=lambda: {k: [] for k in "NSTJRUD"})
     bodies: list[tuple[int, int]] = field(default_factory=list)
     R_contact: list[int] = field(default_factory=list)
+    R_size: list[float] = field(default_factory=list)  # coefficient over that of the tangents [m]
 
     @property
     def m(self) -> int:
@@ -60,11 +62,12 @@ class Scene:
         self.bodies.append((a, b))
 
     def roll(self, contact: int, axes: np.ndarray, radii: np.ndarray) -> None:
-        """Torsion, or torsion and rolling, of a contact, in metres that its coefficient fits."""
+        """Torsion, or torsion and rolling, of a contact."""
         a, b = self.bodies[contact]
         for axis, radius in zip(axes, radii, strict=False):
-            self.rows["R"].append(radius * self.spin_row(a, b, axis))
+            self.rows["R"].append(self.spin_row(a, b, axis))
             self.R_contact.append(contact)
+            self.R_size.append(float(radius))
 
     def hinge(self, a: int, b: int, point: np.ndarray, rows: int) -> None:
         """A ball joint (3 rows), a hinge (5), or a part of one."""
@@ -114,15 +117,19 @@ def finish(scene: Scene, mu: np.ndarray | None = None, **more: np.ndarray) -> Co
     """The problem of a scene: speeds, forces, gaps and coefficients at random."""
     rng, n, count = scene.rng, len(scene.bodies), len(scene.centre)
     v, f = motion(rng, scene)
+    mu = coefficients(rng, n) if mu is None else mu
+    contact = np.array(scene.R_contact, dtype=int)
+    if len(contact):
+        more["mu_R"] = np.reshape(mu, (n, -1)).max(axis=1)[contact] * scene.R_size
     return ContactProblem(
         M=scene.blocks if count > 1 else scene.blocks[0],
         v=v,
         f=f,
         h=0.01,
         **{name: scene.arrays(name) for name in "NSTJRUD"},
-        R_contact=np.array(scene.R_contact, dtype=int),
+        R_contact=contact,
         c_N=gaps(rng, n),
-        mu=coefficients(rng, n) if mu is None else mu,
+        mu=mu,
         bodies=np.array(scene.bodies, dtype=int).reshape(-1, 2),
         **more,
     )
@@ -148,10 +155,11 @@ def gaps(rng: Rng, n: int) -> np.ndarray:
 
 
 def coefficients(rng: Rng, n: int) -> np.ndarray:
-    """One coefficient for all, or one for each; sometimes none."""
+    """One coefficient for all, one for each, or one for each tangent; sometimes none."""
     kind = rng.integers(6)
     if kind == 0:
-        return rng.uniform(0.0, 1.5, n) * (rng.random(n) < 0.8)
+        shape = (n, 2) if rng.random() < 0.3 else n
+        return rng.uniform(0.0, 1.5, shape) * (rng.random(shape) < 0.8)
     return np.full(n, (0.0, 0.05, 0.3, 0.7, 1.0, 2.0)[rng.integers(6) if kind == 1 else kind])
 
 
@@ -254,8 +262,13 @@ def linked(rng: Rng) -> Scene:
 
 
 def chains(rng: Rng) -> ContactProblem:
-    """Chains with joints."""
-    return finish(linked(rng))
+    """Chains with joints, now and then compliant ones."""
+    scene = linked(rng)
+    j = len(scene.rows["J"])
+    if rng.random() < 0.7:
+        return finish(scene)
+    soft = 10.0 ** rng.uniform(-6, 0, j) * (rng.random(j) < 0.7)
+    return finish(scene, compliance_J=soft)
 
 
 def add_limits(scene: Scene) -> np.ndarray:

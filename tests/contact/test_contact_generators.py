@@ -31,7 +31,8 @@ def test_problems_have_the_rows_of_their_family(name: str) -> None:
     problems = [generate(start + COUNT * k) for k in range(20)]
     for rows in "N" + HAS.get(name, ""):
         assert any(len(getattr(p, rows)) for p in problems)
-    assert all(p.n and p.mu.shape == (p.n,) for p in problems)
+    assert all(p.n and p.mu.shape in ((p.n,), (p.n, 2)) for p in problems)
+    assert all(p.mu_R is not None for p in problems if len(p.R))
     assert all((p.c_N <= 0).all() and (p.c_U <= 0).all() for p in problems)
     if name == "planar":
         assert all(len(p.T) == 0 for p in problems)
