@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast._jit import kernel
+from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays, LawKind
 from holdfast.contact.ladder import REPORT
 from holdfast.mujoco import c_api, structs
@@ -131,7 +131,7 @@ def next_tree(li: Listed, row: int, after: int) -> int:
     return -1
 
 
-@kernel
+@inlined
 def take_sum(li: Listed, one: int, other: int, sign: float, part: float, t: int,
              row_out: np.ndarray) -> None:  # fmt: skip
     """Fill ``part (one + sign other)`` of two rows, for the coordinates of a tree."""
@@ -166,7 +166,7 @@ def contact_dim(c: Any) -> int:
     return dim
 
 
-@kernel
+@inlined
 def trees_of_contact(s: Any, c: Any) -> tuple[int, int]:
     """Return the trees of the two bodies of a contact, in rising order; -1 for what is fixed."""
     body = integers(s.geom_body, 1, s.ngeom)[0]
@@ -313,7 +313,7 @@ def list_elliptic(s: Any, api: Any) -> None:
     c_api.call(api.mj_referenceConstraint, s.model, s.data)
 
 
-@kernel
+@inlined
 def read_row(
     s: Any, d: Any, li: Listed, r: int, entry: int, arrays: Arrays, cs: Constraints
 ) -> int:
@@ -391,7 +391,7 @@ def driven_speed(s: Any, equality: int, error: float) -> float:
     return -error / max(constant, s.h)
 
 
-@kernel
+@inlined
 def law_of(s: Any, a: int, b: int) -> tuple[int, float]:
     """Return the law of a pair of geoms, and its coefficient."""
     one = booleans(s.rule_first, s.nrule, s.ngeom)
@@ -402,7 +402,7 @@ def law_of(s: Any, a: int, b: int) -> tuple[int, float]:
     return s.default_law, s.default_value
 
 
-@kernel
+@inlined
 def read_contact(
     s: Any, li: Listed, c: Any, i: int, k: int, entry: int, arrays: Arrays, cs: Constraints
 ) -> int:
@@ -461,7 +461,7 @@ def read_contact(
     return entry
 
 
-@kernel
+@inlined
 def drop_rounding(s: Any, c: Any, k: int, dim: int, arrays: Arrays) -> None:
     """Zero the rows of a contact that are shorter than the rounding of its place."""
     far = abs(c.pos[0]) + abs(c.pos[1]) + abs(c.pos[2])
@@ -484,7 +484,7 @@ def drop_rounding(s: Any, c: Any, k: int, dim: int, arrays: Arrays) -> None:
                 arrays.values[j] = 0.0
 
 
-@kernel
+@inlined
 def add_mocap_speed(
     s: Any, c: Any, sign: float, geom: int, row: int, dim: int, arrays: Arrays
 ) -> None:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import entry, fast_kernel, kernel
+from holdfast.linalg import ltl
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.record import Inertia, Status
@@ -282,7 +283,7 @@ def smooth(s: Any, api: Any) -> int:
 def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: np.ndarray) -> int:
     """Fill the inertia of each tree and the free velocity; return DONE or MORE_BLOCKS.
 
-    `work` is as long as the largest block, and nv more.
+    `work` holds twice the largest block, and two rows of it more.
     """
     d, nv, h, kind = data_at(s.data), s.nv, s.h, s.inertia_kind
     qvel, force = floats(d.qvel, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
@@ -308,9 +309,9 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
         damped = kind != Inertia.DAMPED or add_damping(s, qvel, A, begin, h)
         if not damped:
             continue
-        L = work[: size * size].reshape(size, size)
-        x = work[size * size : size * size + size]
-        if not cholesky(A, L):  # as with feedback that accelerates: the mass alone
+        L, x = work[size : size + size * size].reshape(size, size), work[:size]
+        below = words(s.scratch + 8 * (size + size * size), size, size + 1)
+        if not ltl.factor(A, L, below):  # as with feedback that accelerates: the mass alone
             restore_mass(s, d, inertia, begin, end)
             continue
         if kind == Inertia.MUJOCO:
@@ -323,7 +324,8 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
                     more = floats(shift, 1, nv)[0]
                     for j in range(size):
                         x[j] += more[begin + j]
-        cholesky_solve(L, x)
+        ltl.to_white(L, below, x)
+        ltl.from_white(L, below, x)
         for j in range(size):
             free[begin + j] = qvel[begin + j] + h * x[j]
     return Status.DONE
@@ -455,40 +457,6 @@ def add_outer(
             at = block[t] + (column[p] - begin) * size + column[q] - begin
             inertia[at] += scale * value[p] * value[q]
     return True
-
-
-@kernel
-def cholesky(A: np.ndarray, L_out: np.ndarray) -> bool:
-    """Fill the lower factor of A; False if A is not positive definite."""
-    n = A.shape[0]
-    for i in range(n):
-        for j in range(i + 1):
-            x = A[i, j]
-            for k in range(j):
-                x -= L_out[i, k] * L_out[j, k]
-            if i == j:
-                if not x > 0.0:
-                    return False
-                L_out[i, i] = np.sqrt(x)
-            else:
-                L_out[i, j] = x / L_out[j, j]
-    return True
-
-
-@kernel
-def cholesky_solve(L: np.ndarray, x: np.ndarray) -> None:
-    """Solve ``L L' x = b`` in place."""
-    n = L.shape[0]
-    for i in range(n):
-        y = x[i]
-        for k in range(i):
-            y -= L[i, k] * x[k]
-        x[i] = y / L[i, i]
-    for i in range(n - 1, -1, -1):
-        y = x[i]
-        for k in range(i + 1, n):
-            y -= L[k, i] * x[k]
-        x[i] = y / L[i, i]
 
 
 def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[Any, Any]:

@@ -231,7 +231,8 @@ class Stepper:
         if len(tree) != model.ntree + 1:
             body_tree = np.where(body_tree >= 0, 0, -1)
         in_M, in_D = smooth.places_of_entries(model, tree, block)
-        scratch = np.zeros(int((size**2).max(initial=0)) + model.nv + len(tree) + 256)
+        largest = int(size.max(initial=0))
+        scratch = np.zeros(2 * largest * (largest + 1) + model.nv + len(tree) + 256)
         self._put(tree=tree, block=block, tree_of=of_dof.astype(np.int64), tree_of_body=body_tree,
                   M_at=in_M, D_at=in_D, inertia=np.zeros(block[-1]), scratch=scratch)  # fmt: skip
         self._set(ntree=len(size), nblock=block[-1], nD=len(in_D), nscratch=len(scratch))
