@@ -32,12 +32,12 @@ from typing import Any
 
 os.environ.setdefault("MUJOCO_GL", "disable")
 
-import isolation
-import model_sources
 import mujoco
 import numpy as np
 
 import holdfast as hf
+import isolation
+import model_sources
 
 WARM_UP = 5  # steps that do not count
 SLOW = 3.0  # times mj_step: such a phase keeps its slowest problem with --record

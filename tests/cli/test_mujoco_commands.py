@@ -154,17 +154,37 @@ def test_compare_settles_the_pinched_capsule(capsule: Path) -> None:
     done = holdfast("compare", str(capsule), "--duration", "0.5", "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(done.stdout)}
-    assert len(rows) == 5
+    assert len(rows) == 6
     assert rows["MuJoCo"]["creep"] > 1e-3 and rows["MuJoCo"]["penetration"] > 5e-4
     assert 1e-5 < rows["elliptic"]["creep"] < rows["MuJoCo"]["creep"]
-    assert rows["holdfast"]["creep"] < 1e-12 and rows["holdfast"]["penetration"] < 1e-9
-    assert rows["holdfast"]["friction"] == pytest.approx(0.045 * 9.81 / 16, rel=1e-4)
+    for law in ("ours, Coulomb", "ours, no slip"):
+        assert rows[law]["creep"] < 1e-12 and rows[law]["penetration"] < 1e-9
+        assert rows[law]["friction"] == pytest.approx(0.045 * 9.81 / 16, rel=1e-4)
+        assert not rows[law]["exceeded"] and rows[law]["friction"] < rows[law]["declared"]
+
+
+def test_compare_tells_what_the_declared_friction_would_not_hold(tmp_path: Path) -> None:
+    """A box on 30 degrees with mu 0.3 slides; without slip it stays, and a warning says so."""
+    path = tmp_path / "incline.xml"
+    path.write_text("""<mujoco><worldbody><geom type="plane" size="9 9 1" euler="0 30 0"/>
+      <body name="box" euler="0 30 0"><freejoint/><geom type="box" pos="0 0 .1" mass="1"
+        size=".1 .1 .1" friction=".3"/></body></worldbody></mujoco>""".replace(
+        'euler="0 30 0"/>', 'euler="0 30 0" friction=".3"/>'))  # fmt: skip
+    done = holdfast("compare", str(path), "--duration", "0.2", "--format", "json")
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    assert rows["ours, no slip"]["exceeded"] and rows["ours, no slip"]["creep"] < 1e-9
+    assert rows["ours, no slip"]["friction"] == pytest.approx(np.tan(np.pi / 6), rel=1e-6)
+    assert rows["ours, no slip"]["declared"] == pytest.approx(0.3)
+    assert not rows["ours, Coulomb"]["exceeded"] and rows["ours, Coulomb"]["creep"] > 0.1
+    assert rows["ours, Coulomb"]["friction"] == pytest.approx(0.3, rel=1e-6)
+    told = holdfast("compare", str(path), "--duration", "0.1").stdout
+    assert "no slip holds what the model's" in " ".join(told.split()) and "world and box" in told
 
 
 def test_compare_for_people(box: Path) -> None:
     done = holdfast("compare", str(box), "--duration", "0.1")
     assert done.returncode == 0, done.stderr
-    assert "holdfast" in done.stdout and "noslip 100" in done.stdout
+    assert "ours, Coulomb" in done.stdout and "noslip 100" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -176,4 +196,4 @@ def test_demo_draws_a_picture(tmp_path: Path) -> None:
     result = json.loads(done.stdout)
     assert len(result["scenes"]) == 2 and picture.stat().st_size > 10_000
     for rows in result["scenes"].values():
-        assert rows[-1]["name"] == "holdfast" and rows[-1]["drift"] < 1e-9
+        assert rows[-1]["name"] == "ours, no slip" and rows[-1]["drift"] < 1e-9
