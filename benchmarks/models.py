@@ -135,6 +135,7 @@ class Side:
         self.model, self.data, self.step = model, copy.copy(data), step
         self.times: list[float] = []
         self.failure, self.force = "", 0.0
+        self.problem: Any = None  # that could not be solved
 
     def tick(self, control: np.ndarray) -> None:
         """Take one step, time it, and look at its forces."""
@@ -147,6 +148,7 @@ class Side:
             self.step(self.data)
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"[:300]
+            self.problem = getattr(error, "problem", None)
             return
         self.times.append(time.perf_counter() - begin)
         if any(self.data.warning[int(kind)].number for kind in _BAD):
@@ -173,6 +175,8 @@ def run_phase(model: Any, data: Any, controls: np.ndarray, record: Path | None) 
         for side in (ours, theirs) if k % 2 else (theirs, ours):
             side.tick(control)
         if ours.failure:
+            if record and ours.problem is not None:
+                _write(ours.problem, record.with_name(f"failed_{record.name}"))
             break
         counts.append(stepper.contact_count)
         if k == 0:
@@ -194,8 +198,12 @@ def _save(stepper: Any, path: Path) -> None:
     """Write the contact problem of the last step."""
     solution = stepper.solution
     if solution is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        solution.problem.save(path)
+        _write(solution.problem, path)
+
+
+def _write(problem: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    problem.save(path)
 
 
 def run(source: str, steps: int, record: Path | None) -> Result:
@@ -298,7 +306,7 @@ def main() -> None:
     for source in model_sources.all_sources():
         if given.words and not any(word in source for word in given.words):
             continue
-        limits = isolation.Limits(seconds=given.seconds)
+        limits = isolation.Limits(seconds=given.seconds, bytes=12e9)
         work = partial(run, steps=given.steps, record=given.record)
         (outcome,) = isolation.run_isolated(work, [source], limits)
         result = outcome.value or Result(source, phases={"": Phase(failure=outcome.failure)})

@@ -404,31 +404,3 @@ def test_what_is_lifted_off_does_not_rub(pull: tuple[float, ...], steps: int) ->
     stepper.step(data)
     np.testing.assert_allclose(data.qvel, free.qvel, atol=1e-12)
     assert stepper.fastest_slip < 1e-12
-
-
-CAR = """<mujoco><option timestep="0.002" integrator="implicitfast"/><worldbody>
-  <geom type="plane" size="20 20 1"/><body pos="0 0 .1"><freejoint/>
-  <geom type="box" size=".2 .12 .04" mass="4"/>
-  <geom type="sphere" pos=".15 0 -.06" size=".04" friction="0" condim="1" mass=".1"/>
-  <body pos="-.1 .15 0"><joint name="l" axis="0 1 0" damping=".01"/>
-    <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3" friction="1"/></body>
-  <body pos="-.1 -.15 0"><joint name="r" axis="0 1 0" damping=".01"/>
-    <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3" friction="1"/></body>
-  </body></worldbody>
-  <actuator><velocity joint="l" kv="5"/><velocity joint="r" kv="5"/></actuator></mujoco>"""
-
-
-def test_differential_drive_turns_as_commanded() -> None:
-    """Over a second; wheels have a width, on which they scrub."""
-    model, data = load(CAR)
-    data.ctrl[:] = [3.0, 6.0]
-    stepper = hf.Stepper(model)
-    stepper.step(data, 500)
-    rates = np.zeros((500, 2))
-    for k in range(500):
-        stepper.step(data)
-        left, right = data.qvel[6:]
-        rates[k] = data.qvel[5], 0.1 * (right - left) / 0.3
-    turn, kinematic = rates.mean(axis=0)
-    assert kinematic > 0.8
-    assert turn == pytest.approx(kinematic, rel=0.12)

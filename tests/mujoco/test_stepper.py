@@ -826,3 +826,10 @@ def test_sensors_of_limits_show_what_the_users_margins_say() -> None:
         stepper.step(data)
         assert data.sensordata == pytest.approx(other.sensordata, rel=1e-12, abs=1e-15)
     assert np.abs(data.sensordata).min() > 0.0
+
+
+def test_a_model_without_bodies_is_stepped() -> None:
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    data = mujoco.MjData(model)
+    hf.step(model, data, 3)
+    assert data.time == pytest.approx(3 * model.opt.timestep)

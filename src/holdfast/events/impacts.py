@@ -1,4 +1,4 @@
-"""Contact at velocity level for the event-driven simulation: impacts, and steps of no-slip contact.
+"""Contact at velocity level for the event-driven simulation: impacts, and what sticks in a step.
 
 Impacts are inelastic and take no time, so only impulses act: a viscous contact, whose force is
 finite, gives none along its tangents. Sustained contact without slip is decided at velocity level,
@@ -17,14 +17,14 @@ import numpy as np
 
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, SolveStatus
 from holdfast.contact.ladder import NEEDED, REPORT
-from holdfast.contact.laws import Law, stick, viscous
+from holdfast.contact.laws import Law, frictionless, stick, viscous
 from holdfast.contact.options import DEFAULT
 from holdfast.contact.solve import solve
 from holdfast.errors import InputError, SolveError
 from holdfast.events.contact_set import Listing
 from holdfast.events.rows import Rows
 from holdfast.events.sustained import Grip, drag
-from holdfast.models import ContactModel, Frictionless, Viscous
+from holdfast.models import ContactModel, Frictionless, Mixed, Viscous
 from holdfast.mujoco.pair_laws import PairLaws, law_of_model
 from holdfast.mujoco.reach import LIMIT_REACH
 
@@ -44,7 +44,8 @@ class VelocityLevel:
     """Solves impacts and steps by one contact model and laws per pair.
 
     Attributes:
-        coulomb: whether the model is no single law: then it solves by itself, at velocity level.
+        coulomb: whether any contact may obey Coulomb's law.
+        own_way: whether the model is no single law: then it solves by itself, at velocity level.
     """
 
     def __init__(
@@ -58,9 +59,11 @@ class VelocityLevel:
             default, self._per_pair = viscous(contact.mu_v), contact.per_pair
             contact = Frictionless(solver=contact.solver, options=contact.options)
         law = law_of_model(contact)
-        self._contact, self.coulomb = contact, law is None or law.kind == "coulomb"
+        self._contact, self.own_way = contact, law is None
         self._laws = PairLaws(model, laws, default or law or stick())
-        if self.coulomb and self._laws.laws:
+        kinds = [each.kind for each in (self._laws.default, *self._laws.laws)]
+        self.coulomb = self.own_way or "coulomb" in kinds
+        if self.own_way and self._laws.laws:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
 
     def grip(self, listed: Listing, some: np.ndarray) -> Grip:
@@ -69,14 +72,15 @@ class VelocityLevel:
             listed.dim[some],
             [self._laws.of_pair(int(a), int(b)) for a, b in listed.geoms[some]],
         )
-        held = np.array([law.kind == "stick" for law in laws], dtype=bool) & (dim > 1)
+        held = np.array([law.kind in ("stick", "coulomb") for law in laws], dtype=bool) & (dim > 1)
+        limited = np.array([law.kind == "coulomb" for law in laws], dtype=bool) & held
         mu_v = np.array([law.mu_v if law.kind == "viscous" else 0.0 for law in laws])
         mu_v[dim < 3] = 0.0
         if self._per_pair and len(some):
             bodies = np.sort(listed.bodies[some], axis=1)
             _, which, count = np.unique(bodies, axis=0, return_inverse=True, return_counts=True)
             mu_v = mu_v / count[which.ravel()]
-        return Grip(some, held, mu_v)
+        return Grip(some, held, mu_v, limited)
 
     def impact(self, M: np.ndarray, v: np.ndarray, listed: Listing, some: np.ndarray) -> Impulses:
         """Velocity after an inelastic impact at the chosen contacts."""
@@ -110,17 +114,35 @@ class VelocityLevel:
 
     def _solved(self, rows: Rows, listed: Listing, grip: Grip) -> Impulses:
         sticks = grip.held[: len(rows.contact)]
-        velocity, impulse, held = self._by_model(rows) if self.coulomb else solve_rows(rows, sticks)
+        if self.coulomb:
+            velocity, impulse, held = self._by_model(rows, listed, grip)
+        else:
+            velocity, impulse, held = solve_rows(rows, sticks)
         normal = impulse[listed.first[grip.sustained]]
         grips = np.zeros(len(normal), dtype=bool)
         grips[: len(rows.contact)] = held
         grips &= normal > PRESSED * normal.max(initial=0.0)
         return Impulses(velocity, impulse, normal, grips)
 
-    def _by_model(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def slides(self, grip: Grip, found: Impulses) -> bool:
+        """Whether a contact with Coulomb's law is pressed and does not stick."""
+        pressed = found.normal > PRESSED * found.normal.max(initial=0.0)
+        return bool((grip.limited & pressed & ~found.held).any())
+
+    def _model(self, listed: Listing, some: np.ndarray) -> ContactModel:
+        """The contact model of the chosen contacts; drag is part of the inertia already."""
+        if not self._laws.laws:
+            return self._contact
+        laws = [self._laws.of_pair(int(a), int(b)) for a, b in listed.geoms[some]]
+        return Mixed([frictionless() if law.kind == "viscous" else law for law in laws])
+
+    def _by_model(
+        self, rows: Rows, listed: Listing, grip: Grip
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Velocity, impulses and contacts that stick, by the contact model itself."""
         contacts, limits = np.ones(len(rows.contact), dtype=bool), rows.limit_gap < LIMIT_REACH
-        solution = self._contact.solve(rows.problem(contacts, limits))
+        model = self._model(listed, grip.sustained[: len(contacts)])
+        solution = model.solve(rows.problem(contacts, limits))
         impulse = np.zeros(len(rows.efc_J))
         impulse[rows.equality], impulse[rows.dry] = solution.bilateral, solution.dry
         impulse[rows.limit[limits]], impulse[rows.first] = solution.unilateral, solution.normal

@@ -32,7 +32,7 @@ from holdfast.events.sustained import Grip
 from holdfast.events.time_of_impact import LANDED, Arrival, Lost, Search, Slow
 from holdfast.events.transitions import Touching, Transitions
 from holdfast.lcp.checks import check_choice
-from holdfast.models import ContactModel, NoSlip
+from holdfast.models import ContactModel, Coulomb
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
@@ -70,12 +70,13 @@ class EventDriven:
 
     Args:
         model: `mujoco.MjModel`.
-        contact: `NoSlip` (default), `Viscous`, `Frictionless`, or a Coulomb model as
-            `StewartTrinkle`.
+        contact: `Coulomb` (default, with the friction that the model declares), `NoSlip`,
+            `Viscous`, `Frictionless`, or another contact model as `StewartTrinkle`.
         laws: laws of pairs of geoms or bodies, as for `Stepper`.
         integrator: "rk4", of fourth order between events and in sustained contact; or
-            "symplectic_euler", with sustained contact at velocity level. Coulomb models are
-            solved at velocity level while anything touches, whatever the integrator.
+            "symplectic_euler", with sustained contact at velocity level. Pieces in which a contact
+            slides by Coulomb's law are taken at velocity level, whatever the integrator; so are
+            all pieces with contact for models as `StewartTrinkle`.
 
     Attributes:
         events: what happened so far: an `EventLog`; prints as a table.
@@ -107,9 +108,9 @@ class EventDriven:
     ) -> None:
         if not isinstance(model, mujoco.MjModel):
             raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
-        contact = NoSlip() if contact is None else contact
+        contact = Coulomb() if contact is None else contact
         if not isinstance(contact, ContactModel):
-            raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
+            raise InputError("contact", f"is {contact!r}; expected a contact model, as Coulomb()")
         check_choice("integrator", integrator, ("rk4", "symplectic_euler"))
         self.contact, self.integrator = contact, integrator
         self.private = PrivateModel(model)
@@ -288,10 +289,12 @@ class EventDriven:
         level, probe = self._level, self._probe
         grip = level.grip(listed, some)
         probe.look(state)
-        if self.integrator == "rk4" and not (level.coulomb and some.size):
+        if self.integrator == "rk4" and not (level.own_way and some.size):
             smooth = probe.smooth()
             if grip.held.any():
                 answer = level.step(smooth.M, smooth.f, state.qvel, h, listed, grip)
+                if level.slides(grip, answer):
+                    return self._euler(state, listed, grip, h, None)
                 grip = grip._replace(held=answer.held)
             return grip, RungeKutta(probe, state, listed, smooth, grip, self.solve)
         return self._euler(state, listed, grip, h, None)

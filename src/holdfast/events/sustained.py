@@ -38,10 +38,11 @@ class Grip(NamedTuple):
     sustained: np.ndarray  # (k,) numbers in the listing; -1 for one that is not there
     held: np.ndarray  # (k,) whether the friction rows are equalities
     mu_v: np.ndarray  # (k,) viscous coefficients [N s/m]
+    limited: np.ndarray  # (k,) whether they slide when friction does not suffice: Coulomb's law
 
     def moved(self, where: np.ndarray) -> Grip:
         """The same contacts in another listing; `where` says where each is, -1 nowhere."""
-        return Grip(where[self.sustained], self.held, self.mu_v)
+        return self._replace(sustained=where[self.sustained])
 
 
 class Push(NamedTuple):

@@ -26,7 +26,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.reach import LIMIT_REACH, set_margins
 from holdfast.mujoco.support import refuse
 
-_ANCHOR = "body_parentid"  # in every model, and not where the buffer begins: its pointer is unique
+_ANCHOR = "body_parentid"  # in every model, and never empty
 _WRITTEN = ["geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap", "jnt_margin",
             "tendon_margin"]  # fmt: skip
 _BULK = ("mesh_", "tex_", "skin_", "hfield_data", "flex", "bvh_", "oct_", "names", "paths", "text_")
@@ -183,13 +183,15 @@ def _pointers(model: Any) -> dict[str, ctypes.c_void_p] | None:
     begin = list((ctypes.c_size_t * len(names)).from_address(model._address))
     if first.ctypes.data not in begin:
         return None
-    at = model._address + size * (begin.index(first.ctypes.data) - before)
-    found = {name: ctypes.c_void_p.from_address(at + k * size) for k, name in enumerate(names)}
-    for name, pointer in found.items():
+    # Arrays without entries before the anchor lead to the same place: it is the last of them.
+    found = len(begin) - 1 - begin[::-1].index(first.ctypes.data)
+    at = model._address + size * (found - before)
+    pointers = {name: ctypes.c_void_p.from_address(at + k * size) for k, name in enumerate(names)}
+    for name, pointer in pointers.items():
         array = array_of(model, name)
         if array is not None and pointer.value != array.ctypes.data:
             return None
-    return found
+    return pointers
 
 
 def _segments(user: Any, own: Any, names: list[str], slack: int = 64) -> list[tuple[int, int, int]]:

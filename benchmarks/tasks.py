@@ -1,0 +1,261 @@
+"""Tasks of other people's packages, done by the same policy with holdfast and with `mj_step`.
+
+    python benchmarks/tasks.py [fetch] [metaworld] [robosuite] [gymnasium] [--out DIR]
+
+Needs the extra `models`. Every episode runs in a process of its own with a limit of time.
+
+fetch      FetchPickAndPlace, a scripted pick: above the cube, down, close, to the goal; 6 seeds
+metaworld  25 tasks of MetaWorld, each with its own scripted policy
+robosuite  Lift with a Panda, a scripted pick, 4 seeds
+gymnasium  the 11 MuJoCo environments, version 5, 1000 random steps: rewards and episode lengths,
+           and the time of a step; both steppers see the same actions
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("MUJOCO_GL", "disable")
+
+import mujoco
+import numpy as np
+
+import holdfast as hf
+import isolation
+import model_sources
+
+METAWORLD = (
+    "assembly-v3", "basketball-v3", "bin-picking-v3", "box-close-v3", "button-press-v3",
+    "button-press-topdown-v3", "coffee-button-v3", "dial-turn-v3", "door-close-v3",
+    "door-open-v3", "drawer-close-v3", "drawer-open-v3", "faucet-open-v3", "hammer-v3",
+    "handle-press-v3", "lever-pull-v3", "peg-insert-side-v3", "pick-place-v3", "plate-slide-v3",
+    "push-v3", "reach-v3", "shelf-place-v3", "sweep-v3", "window-close-v3", "window-open-v3",
+)  # fmt: skip
+GYMNASIUM = ("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup",
+             "InvertedDoublePendulum", "InvertedPendulum", "Pusher", "Reacher", "Swimmer",
+             "Walker2d")  # fmt: skip
+RANDOM_STEPS = 1000
+PICK = 50  # steps of Fetch
+ABOVE = np.array([0.0, 0.0, 0.07])  # [m]
+Step = Callable[..., None]
+STEPS: dict[str, Step] = {"mj_step": mujoco.mj_step, "holdfast": hf.step}
+
+
+class Clock:
+    """A step that keeps its times."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.times: list[float] = []
+
+    def __call__(self, model: Any, data: Any, nstep: int = 1) -> None:
+        """Step, and look at the clock."""
+        begin = time.perf_counter()
+        self.step(model, data, nstep)
+        self.times.append((time.perf_counter() - begin) / nstep)
+
+    @property
+    def micros(self) -> float:
+        """Median time of a step [µs]."""
+        return 1e6 * float(np.median(self.times or [0.0]))
+
+
+@dataclass
+class Episode:
+    """What came of one episode, or of 1000 random steps."""
+
+    success: bool = False
+    reward: float = 0.0  # sum; of random steps the mean per episode
+    length: float = 0.0  # steps of the environment; of random steps the mean per episode
+    micros: float = 0.0  # median time of a step of the physics [µs]
+
+
+def fetch(seed: int, stepper: str) -> Episode:
+    """One scripted pick of FetchPickAndPlace."""
+    import gymnasium
+    import gymnasium_robotics
+
+    gymnasium.register_envs(gymnasium_robotics)
+    clock = Clock(STEPS[stepper])
+    import gymnasium_robotics.envs.fetch.pick_and_place  # its modules, to be adapted
+
+    model_sources.adapt("gymnasium_robotics", clock)
+    environment = gymnasium.make("FetchPickAndPlace-v4")
+    seen, _ = environment.reset(seed=seed)
+    closed, reward, info = 0, 0.0, {}
+    for _ in range(PICK):
+        grip, cube = seen["observation"][:3], seen["observation"][3:6]
+        open_ = 1.0
+        if closed:
+            closed += 1
+            target, open_ = (cube, -1.0) if closed < 6 else (seen["desired_goal"], -1.0)
+        elif np.linalg.norm(cube[:2] - grip[:2]) > 0.008 and grip[2] > cube[2] + 0.03:
+            target = cube + ABOVE
+        else:
+            target = cube
+            closed = int(np.linalg.norm(cube - grip) < 0.012)
+        move = np.clip(10.0 * (target - grip), -1.0, 1.0)
+        seen, gain, _, _, info = environment.step(np.append(move, open_))
+        reward += float(gain)
+    return Episode(bool(info["is_success"]), reward, PICK, clock.micros)
+
+
+def metaworld(task: str, stepper: str) -> Episode:
+    """One episode of a task with its own policy."""
+    import metaworld as package
+    from metaworld.policies import ENV_POLICY_MAP
+
+    clock = Clock(STEPS[stepper])
+    for name in ("metaworld", "gymnasium"):
+        model_sources.adapt(name, clock)
+    bench = package.MT1(task, seed=1)
+    environment = bench.train_classes[task]()
+    environment.set_task(bench.train_tasks[0])
+    seen, _ = environment.reset()
+    policy, reward, success = ENV_POLICY_MAP[task](), 0.0, False
+    length = 0
+    while length < 400 and not success:
+        length += 1
+        seen, gain, _, _, info = environment.step(np.clip(policy.get_action(seen), -1, 1))
+        reward += float(gain)
+        success = bool(info["success"])
+    return Episode(success, reward, length, clock.micros)
+
+
+def robosuite(seed: int, stepper: str) -> Episode:
+    """One scripted lift of a cube."""
+    clock = Clock(STEPS[stepper])
+    environment = model_sources.make_robosuite("Lift", "Panda", clock, seed=seed, horizon=200)
+    seen = environment.reset()
+    closed, reward, length = 0, 0.0, 0
+    while length < 120 and not environment._check_success():
+        length += 1
+        grip, cube = seen["robot0_eef_pos"], seen["cube_pos"]
+        target, finger = cube + ABOVE, -1.0
+        if closed:
+            closed += 1
+            target, finger = (cube, 1.0) if closed < 12 else (cube + 3 * ABOVE, 1.0)
+        elif np.linalg.norm(cube[:2] - grip[:2]) < 0.012 or grip[2] < cube[2] + 0.03:
+            target = cube
+            closed = int(abs(grip[2] - cube[2]) < 0.008)
+        move = np.clip(12.0 * (target - grip), -1.0, 1.0)
+        seen, gain, *_ = environment.step(np.concatenate([move, np.zeros(3), [finger]]))
+        reward += float(gain)
+    success = bool(environment._check_success())
+    return Episode(success, reward, length, clock.micros)
+
+
+def gymnasium_(name: str, stepper: str) -> Episode:
+    """Random steps of an environment."""
+    import gymnasium
+
+    clock = Clock(STEPS[stepper])
+    environment = gymnasium.make(f"{name}-v5")
+    model_sources.adapt("gymnasium", clock)
+    rng = np.random.default_rng(0)
+    environment.reset(seed=0)
+    space: Any = environment.action_space
+    rewards, lengths, total, length = [], [], 0.0, 0
+    for k in range(RANDOM_STEPS):
+        _, gain, ended, cut, _ = environment.step(rng.uniform(space.low, space.high))
+        total, length = total + float(gain), length + 1
+        if ended or cut or k == RANDOM_STEPS - 1:
+            rewards.append(total)
+            lengths.append(length)
+            total, length = 0.0, 0
+            environment.reset(seed=k)
+    return Episode(True, float(np.mean(rewards)), float(np.mean(lengths)), clock.micros)
+
+
+GROUPS: dict[str, tuple[Callable[[Any, str], Episode], tuple[Any, ...]]] = {
+    "fetch": (fetch, tuple(range(6))),
+    "metaworld": (metaworld, METAWORLD),
+    "robosuite": (robosuite, tuple(range(4))),
+    "gymnasium": (gymnasium_, GYMNASIUM),
+}
+
+
+def quietly(function: Callable[[Any, str], Episode], item: tuple[Any, str]) -> Episode:
+    """Run an episode without what packages print."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        return function(*item)
+
+
+def run_group(name: str, seconds: float) -> list[dict[str, Any]]:
+    """All episodes of a group with both steppers, each in a process of its own."""
+    function, items = GROUPS[name]
+    rows = []
+    for item in items:
+        row: dict[str, Any] = {"group": name, "item": item}
+        for stepper in STEPS:
+            work, limits = partial(quietly, function), isolation.Limits(seconds, 8e9)
+            (outcome,) = isolation.run_isolated(work, [(item, stepper)], limits)
+            row[stepper] = asdict(outcome.value) if outcome.value else {"failure": outcome.failure}
+        rows.append(row)
+        print(_line(row), flush=True)
+    for stepper in STEPS:
+        done = sum(bool(row[stepper].get("success")) for row in rows)
+        print(f"{name}: {stepper} {done} of {len(rows)}", flush=True)
+    return rows
+
+
+HEADINGS = ("group", "item", "mj_step", "holdfast", "reward", "ours", "length", "ours",
+            "step, µs", "ours", "ratio")  # fmt: skip
+
+
+def cells(row: dict[str, Any]) -> tuple[str, ...]:
+    """One line of the table."""
+    both = [row[stepper] for stepper in STEPS]
+    words = [each.get("failure") or ("done" if each["success"] else "not done") for each in both]
+    if any("failure" in each for each in both):
+        return (row["group"], str(row["item"]), *words, *[""] * 7)
+    theirs, ours = both
+    return (
+        row["group"], str(row["item"]), *words, f"{theirs['reward']:.1f}", f"{ours['reward']:.1f}",
+        f"{theirs['length']:.0f}", f"{ours['length']:.0f}", f"{theirs['micros']:.0f}",
+        f"{ours['micros']:.0f}", f"{ours['micros'] / theirs['micros']:.2f}",
+    )  # fmt: skip
+
+
+def _line(row: dict[str, Any]) -> str:
+    return "  ".join(cells(row))
+
+
+def main() -> None:
+    """Run the groups, print a line per episode, write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
+    parser.add_argument("--seconds", type=float, default=240.0, help="limit of an episode")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    given = parser.parse_args()
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    hf.step(model, mujoco.MjData(model))  # compiled here, children are forked
+    rows = [
+        row
+        for name in given.groups or GROUPS
+        if name != "fetch" or model_sources.folder_of("gymnasium_robotics")
+        for row in run_group(name, given.seconds)
+    ]
+    given.out.mkdir(parents=True, exist_ok=True)
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(cells(row) for row in rows)]
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    (given.out / "tasks.md").write_text(text)
+    (given.out / "tasks.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
