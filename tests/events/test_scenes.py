@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.jit,
 ]
 VISCOUS = hf.Viscous(0.5, level="acceleration")
-MODELS = [hf.NoSlip(), VISCOUS, hf.Frictionless(), hf.StewartTrinkle(0.5)]
+MODELS = [hf.NoSlip(), VISCOUS, hf.Frictionless(), hf.StewartTrinkle(0.5), hf.Coulomb()]
 DEEPEST = 1e-8  # [m]
 
 
@@ -322,3 +322,60 @@ def test_lifted_box_breaks_contact() -> None:
     (broken,) = simulation.events
     assert broken.kind == "broken" and broken.bodies == ("world", "box")
     assert broken.time == pytest.approx(0.01, abs=2 * model.opt.timestep)
+
+
+def test_coulomb_is_the_default() -> None:
+    """A cube at 2 m/s on mu 0.5 slides ``v^2 / (2 mu g)`` and stays."""
+    model, data = load(
+        '<geom type="plane" size="9 9 1" friction=".5"/><body pos="0 0 .1"><freejoint/>'
+        '<geom type="box" size=".1 .1 .1" friction=".5"/></body>',
+        floor="",
+    )
+    data.qvel[0] = 2.0
+    simulation = hf.EventDriven(model)
+    assert isinstance(simulation.contact, hf.Coulomb)
+    simulation.advance(data, 0.6)
+    # Pieces that slide are of first order: half a step of the first speed
+    assert data.qpos[0] == pytest.approx(4.0 / 9.81, abs=1.1 * model.opt.timestep)
+    assert np.abs(data.qvel).max() < 1e-9
+    assert abs(data.qpos[2] - 0.1) < 1e-9
+
+
+def test_a_ball_that_sticks_rolls_with_fourth_order() -> None:
+    """Down an incline that its friction can hold: 5/7 g sin, to rounding; else mu decides."""
+    for friction, order in ((1.0, True), (0.05, False)):
+        model, data = load(
+            f'<geom type="plane" size="50 50 1" euler="0 20 0" friction="{friction}"/>'
+            f'<body euler="0 20 0"><freejoint/><geom pos="0 0 .1" size=".1" '
+            f'friction="{friction}"/></body>',
+            floor="",
+        )
+        hf.EventDriven(model).advance(data, 0.5)
+        slope = np.radians(20.0)
+        down = np.array([np.cos(slope), 0.0, -np.sin(slope)])
+        way = float(_centre(model, data) @ down)
+        start = float(np.array([0.1 * np.sin(slope), 0.0, 0.1 * np.cos(slope)]) @ down)
+        rolls = 5.0 / 7.0 * 9.81 * np.sin(slope)
+        slides = 9.81 * (np.sin(slope) - friction * np.cos(slope))
+        expected = 0.125 * (rolls if order else slides)
+        tolerance = 1e-9 if order else 2.0 * model.opt.timestep * 0.5 * slides
+        assert way - start == pytest.approx(expected, abs=tolerance)
+
+
+def _centre(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    mujoco.mj_kinematics(model, data)
+    return data.geom_xpos[1].copy()
+
+
+def test_laws_of_pairs_beside_coulomb() -> None:
+    """Two cubes side by side, one on a law of its own: it slides for ever, the other one stops."""
+    body = ('<body name="{0}" pos="0 {1} .1"><freejoint/><geom type="box" size=".1 .1 .1" '
+            'friction=".5"/></body>')  # fmt: skip
+    model, data = load(
+        '<geom name="floor" type="plane" size="9 9 1" friction=".5"/>'
+        + body.format("ice", 0) + body.format("stone", 1), floor="",
+    )  # fmt: skip
+    data.qvel[0] = data.qvel[6] = 0.5
+    hf.EventDriven(model, laws={("ice", "floor"): hf.frictionless()}).advance(data, 0.3)
+    assert data.qvel[0] == pytest.approx(0.5, abs=1e-9)
+    assert abs(data.qvel[6]) < 1e-9
