@@ -833,3 +833,29 @@ def test_a_model_without_bodies_is_stepped() -> None:
     data = mujoco.MjData(model)
     hf.step(model, data, 3)
     assert data.time == pytest.approx(3 * model.opt.timestep)
+
+
+def test_tolerances_are_options() -> None:
+    """A step that looks ahead only where surfaces sink in by half a body sees nothing to redo."""
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="0.01"/><worldbody><geom type="plane" size="9 9 1"/>'
+        '<body pos="0 0 .3" euler="20 30 0"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+        "</worldbody></mujoco>"
+    )
+    found = {}
+    for name, options in (("usual", hf.mujoco.StepOptions()), ("blind", _BLIND)):
+        data, stepper = mujoco.MjData(model), hf.Stepper(model, options=options)
+        data.qvel[3:] = 15.0
+        stepper.step(data, 60)
+        found[name] = stepper.resolved_steps, stepper.largest_penetration
+    assert found["usual"][0] > 0 and found["blind"][0] == 0
+    assert found["blind"][1] > found["usual"][1]
+
+
+_BLIND = hf.mujoco.StepOptions(sunk=0.5)
+
+
+@pytest.mark.parametrize("given", [{"sunk": -1.0}, {"seldom": 1.5}, {"touching": float("nan")}])
+def test_tolerances_are_checked(given: dict[str, float]) -> None:
+    with pytest.raises(hf.InputError, match=next(iter(given))):
+        hf.mujoco.StepOptions(**given)  # pyright: ignore[reportArgumentType]

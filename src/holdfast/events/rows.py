@@ -28,7 +28,8 @@ from holdfast._jit import entry
 from holdfast.contact.problem import ContactProblem
 from holdfast.events.inertia import effective_inertia
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.constraints import NO_FRICTION, TOUCHING
+from holdfast.mujoco.constraints import NO_FRICTION
+from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.private_model import PrivateModel
 
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
@@ -81,7 +82,7 @@ class Rows:
     @property
     def touch(self) -> float:
         """Gaps below this are closed [m]."""
-        return TOUCHING * self.size
+        return DEFAULT.touching * self.size
 
     @cached_property
     def v_free(self) -> np.ndarray:

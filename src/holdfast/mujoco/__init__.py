@@ -2,12 +2,14 @@
 
 from holdfast.errors import FrictionWarning, UnsupportedError
 from holdfast.mujoco.contacts import Contacts
+from holdfast.mujoco.options import StepOptions
 from holdfast.mujoco.stagewise import build_problem
 from holdfast.mujoco.stepper import Stepper, forward, step
 
 __all__ = [
     "Contacts",
     "FrictionWarning",
+    "StepOptions",
     "Stepper",
     "UnsupportedError",
     "build_problem",

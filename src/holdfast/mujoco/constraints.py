@@ -43,10 +43,7 @@ from holdfast.mujoco.structs import (
     words,
 )
 
-NARROW = 1e-3  # edges of a pyramid with less friction are too close to tell its axes exactly
 NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
-ROUNDING = 1e-10  # rows shorter than this part of the size of the scene are rounding
-TOUCHING = 1e-9  # gaps below this part of the model's mean size are closed
 COLUMNS = 6  # most rows of a contact
 MOST = 1 << 20  # more than the contacts of a pair of geoms
 
@@ -197,7 +194,7 @@ def count_constraints(s: Any) -> bool:
         dim = contact_dim(c)
         if li.pyramidal:
             for e in range(1, dim):
-                if c.friction[e - 1] < NARROW:
+                if c.friction[e - 1] < s.narrow_pyramid:
                     return False
         n += 1
         rows += dim
@@ -443,7 +440,7 @@ def read_contact(
     arrays.panel[k + 1] = p
     drop_rounding(s, c, k, dim, arrays)
     law, value = law_of(s, a, b)
-    if dim == 1 or (law == VISCOUS and (value == 0.0 or gap > TOUCHING * s.size)):
+    if dim == 1 or (law == VISCOUS and (value == 0.0 or gap > s.touching * s.size)):
         law = FRICTIONLESS
     arrays.law[k] = law
     for e in range(dim):
@@ -465,7 +462,7 @@ def read_contact(
 def drop_rounding(s: Any, c: Any, k: int, dim: int, arrays: Arrays) -> None:
     """Zero the rows of a contact that are shorter than the rounding of its place."""
     far = abs(c.pos[0]) + abs(c.pos[1]) + abs(c.pos[2])
-    limit = ROUNDING * (s.size + far)
+    limit = s.row_rounding * (s.size + far)
     for e in range(dim):
         largest = 0.0
         for p in range(arrays.panel[k], arrays.panel[k + 1]):
@@ -531,7 +528,7 @@ def is_free(s: Any, arrays: Arrays, cs: Constraints) -> bool:
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == EQUALITY or cs.kind[i] == FRICTION or arrays.law[i] == VISCOUS:
             return False
-        if cs.gap[i] < -TOUCHING * s.size:
+        if cs.gap[i] < -s.touching * s.size:
             return False
         speed = row_speed(arrays, i, 0, arrays.free)
         if speed < arrays.target[arrays.row[i]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.contact.laws import Law, frictionless
-from holdfast.mujoco.friction_watch import EXCEEDED
+from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.outcome import Outcome
 from holdfast.mujoco.pair_laws import PairLaws
 
@@ -88,7 +88,7 @@ class Contacts:
     def exceeded(self) -> np.ndarray:
         """(n,) contacts that stick and need more friction than the model declares."""
         sticks = np.array([law.kind == "stick" for law in self.law], dtype=bool)
-        return sticks & (self.required > self.declared * (1 + EXCEEDED))
+        return sticks & (self.required > self.declared * (1 + DEFAULT.friction_excess))
 
     def pairs(self, law: str | None = None) -> dict[tuple[str, str], tuple[float, float]]:
         """Per pair of bodies the friction that it needs as a whole, and the least declared.

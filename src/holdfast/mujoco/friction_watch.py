@@ -14,9 +14,6 @@ from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco.constraints import NO_SLIP, Constraints
 from holdfast.mujoco.structs import integers, words
 
-EXCEEDED = 1e-6  # relative excess over the declared friction that counts
-NO_FORCE = 1e-9  # part of the largest impulse that counts as none
-
 
 @kernel
 def sliding_friction(arrays: Arrays, answer: Answer, i: int) -> float:
@@ -45,8 +42,8 @@ def lacks_friction(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> b
         if arrays.law[i] != NO_SLIP:
             continue
         friction = sliding_friction(arrays, answer, i)
-        enough = answer.impulse[arrays.row[i]] * cs.mu[i] * (1.0 + EXCEEDED)
-        if friction <= max(enough, NO_FORCE * largest):
+        enough = answer.impulse[arrays.row[i]] * cs.mu[i] * (1.0 + s.friction_excess)
+        if friction <= max(enough, s.no_force * largest):
             continue
         a, b = np.int64(body[cs.geom[i, 0]]), np.int64(body[cs.geom[i, 1]])
         known = False
@@ -79,4 +76,4 @@ def pair_lacks(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, a: int, 
             x += sign * (f * place[6] + g * place[9])
             y += sign * (f * place[7] + g * place[10])
             z += sign * (f * place[8] + g * place[11])
-    return np.sqrt(x * x + y * y + z * z) > declared * (1.0 + EXCEEDED) * press
+    return np.sqrt(x * x + y * y + z * z) > declared * (1.0 + s.friction_excess) * press

@@ -30,15 +30,8 @@ from holdfast._jit import kernel
 from holdfast.contact.arrays import Arrays
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.constraints import CONTACT, TOUCHING, Constraints, row_speed
+from holdfast.mujoco.constraints import CONTACT, Constraints, row_speed
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
-
-SUNK = 1e-5  # part of the mean size that surfaces may sink in before a step is solved again
-CURVED = 1e-4  # squared turn of a coordinate, in radians or mean sizes, that bends its path
-SAME_PLACE = 0.05  # part of the smaller geom's radius within which points are one contact
-SAME_NORMAL = 0.9  # cosine between normals of one contact
-SAME = 0.9999  # cosine between normals that are the same
-ROUNDS = 10  # that a step is solved again
 
 _UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 
@@ -56,7 +49,7 @@ def moves_far(s: Any, velocity: np.ndarray) -> bool:
         fastest = max(fastest, abs(velocity[j]))
         change = max(change, abs(velocity[j] - qvel[j]))
     step = s.h * max(1.0, 1.0 / s.size)
-    return (step * fastest) ** 2 > CURVED or step * change > reach.SIZE_RESERVE
+    return (step * fastest) ** 2 > s.curved or step * change > s.size_reserve
 
 
 @kernel
@@ -76,7 +69,7 @@ def look_ahead(
     Returns:
         NOTHING, GAPS: targets have changed, or LISTED: constraints have to be read again.
     """
-    if reach.widen_exceeded(s, velocity, _UNLIMITED, TOUCHING * s.size):
+    if reach.widen_exceeded(s, velocity, _UNLIMITED, s.touching * s.size):
         list_again(s, api)
         return LISTED
     for k in range(cs.kind.shape[0]):
@@ -108,7 +101,7 @@ def sinks_in(s: Any, api: Any, velocity: np.ndarray) -> bool:
     c_api.call(api.mj_kinematics, s.model, s.trial)
     c_api.call(api.mj_collision, s.model, s.trial)
     for i in range(trial.ncon):
-        if contact_at(trial.contact + i * CONTACT_SIZE).dist < -SUNK * s.size:
+        if contact_at(trial.contact + i * CONTACT_SIZE).dist < -s.sunk * s.size:
             return True
     return False
 
@@ -116,7 +109,7 @@ def sinks_in(s: Any, api: Any, velocity: np.ndarray) -> bool:
 @kernel
 def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) -> int:
     """Let the list of the step know what the trial shows; see `look_ahead`."""
-    d, trial, deep = data_at(s.data), data_at(s.trial), -SUNK * s.size
+    d, trial, deep = data_at(s.data), data_at(s.trial), -s.sunk * s.size
     gaps = floats(s.gaps, 1, s.capacity)[0]
     found, full, before = NOTHING, False, np.int64(d.ncon)
     work = floats(s.scratch, 2, 3)
@@ -131,16 +124,16 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
         end = 0.0
         if k >= 0:
             end = cs.gap[k] + s.h * row_speed(arrays, k, 0, velocity)
-        if likeness > SAME_NORMAL and cs.gap[k] > 0.0:
+        if likeness > s.similar_normal and cs.gap[k] > 0.0:
             gap = max(seen.dist - end + cs.gap[k], 0.0)
             if gap < gaps[cs.source[k]]:
                 gaps[cs.source[k]] = gap
                 found = max(found, GAPS)
-        elif not full and (k < 0 or (likeness <= SAME and seen.dist < deep)):
+        elif not full and (k < 0 or (likeness <= s.same_normal and seen.dist < deep)):
             full = d.ncon >= s.capacity or not add_contact(s, api, at, work, among)
             if not full:
                 found = LISTED
-        if likeness > SAME_NORMAL:
+        if likeness > s.similar_normal:
             cs.sunk[k] = max(cs.sunk[k], end - seen.dist)
     if found == LISTED:
         list_again(s, api)
@@ -190,7 +183,7 @@ def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple
         among = True
         a, b = radius[cs.geom[k, 0]], radius[cs.geom[k, 1]]
         small = min(a, b) if min(a, b) > 0.0 else max(a, b)
-        near = SAME_PLACE * small if small > 0.0 else np.inf
+        near = s.same_place * small if small > 0.0 else np.inf
         near += max(cs.gap[k], 0.0)
         one = other = middle = 0.0  # a contact that was added stands in the middle
         for e in range(3):

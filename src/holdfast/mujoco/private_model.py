@@ -23,6 +23,7 @@ import numpy as np
 from holdfast.errors import UnsupportedError
 from holdfast.mujoco import smooth, structs
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.reach import LIMIT_REACH, set_margins
 from holdfast.mujoco.support import refuse
 
@@ -102,7 +103,7 @@ class PrivateModel:
         own = self.model
         if self.adhesive:  # attraction acts within the user's margins
             for margin in (own.geom_margin, own.body_margin, own.pair_margin):
-                margin += smooth.TOUCHING_MARGIN * self.size
+                margin += DEFAULT.adhesion_margin * self.size
         mujoco.mj_fwdKinematics(own, data)
         if self.discrete:
             if not self.adhesive:
@@ -139,7 +140,8 @@ class PrivateModel:
         self._opt.o_margin = set_margins(
             data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
             self.root, self.moving, self.radius, own.geom_contype, own.geom_conaffinity,
-            *self._margins, self.user.geom_margin, self.user.pair_margin, h,
+            *self._margins, self.user.geom_margin, self.user.pair_margin, h, DEFAULT.speed_reserve,
+            DEFAULT.gravity_reserve, DEFAULT.size_reserve,
         )  # fmt: skip
 
 

@@ -17,9 +17,6 @@ from holdfast._jit import entry, kernel
 from holdfast.mujoco import structs
 from holdfast.mujoco.structs import booleans, data_at, floats, integers, words
 
-SPEED_RESERVE = 1.5  # times the way at the present speed
-GRAVITY_RESERVE = 4.0  # times h^2 |g|
-SIZE_RESERVE = 1e-3  # times the radius of the geom, for motion that starts within the step
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
 
 
@@ -45,19 +42,23 @@ def set_margins(
     user_margin: np.ndarray,
     user_pair_margin: np.ndarray,
     h: float,
+    speed_reserve: float,
+    gravity_reserve: float,
+    size_reserve: float,
 ) -> float:
     """Fill margins with how far any point of a geom can get in this step [m]; return the largest.
 
     They are at least those of the user's model, whose contacts are listed in any case.
 
     `moving` lists the geoms that can move at all, `radius` is that of a ball about each geom, 0 for
-    one without end. Geoms without contype and conaffinity touch nothing, unless pairs are listed.
+    one without end. Reserves are those of `StepOptions`. Geoms without contype and conaffinity
+    touch nothing, unless pairs are listed.
     """
     geom_gap_out[:] = 0.0
     body_margin_out[:] = 0.0
     pair_gap_out[:] = 0.0
     fall = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
-    fall *= GRAVITY_RESERVE * h * h
+    fall *= gravity_reserve * h * h
     largest = 0.0
     for g in range(geom_body.shape[0]):
         margin = user_margin[g]
@@ -77,7 +78,7 @@ def set_margins(
         v = cvel[b, 4] + r * x - p * z
         w = cvel[b, 5] + p * y - q * x
         speed = np.sqrt(u * u + v * v + w * w) + np.sqrt(p * p + q * q + r * r) * radius[g]
-        reach = SPEED_RESERVE * h * speed + fall + SIZE_RESERVE * radius[g]
+        reach = speed_reserve * h * speed + fall + size_reserve * radius[g]
         reach = max(reach, user_margin[g])
         geom_margin_out[g] = reach
         body_margin_out[b] = max(body_margin_out[b], reach)
@@ -102,22 +103,23 @@ def widen_margins(s: Any) -> None:
         floats(s.geom_gap, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
         floats(s.pair_margin, 1, s.npair)[0], floats(s.pair_gap, 1, s.npair)[0],
         floats(s.user_geom_margin, 1, s.ngeom)[0], floats(s.user_pair_margin, 1, s.npair)[0], s.h,
+        s.speed_reserve, s.gravity_reserve, s.size_reserve,
     )  # fmt: skip
     if s.nmocap > 0:
         widen_for_mocap(s)
     tendons, ranges = floats(s.tendon_margin, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
     for i in range(s.ntendon):
         speed = tendon_speed(s, i, floats(d.qvel, 1, s.nv)[0])
-        reserve = SIZE_RESERVE * (ranges[i, 1] - ranges[i, 0])
-        tendons[i] = max(SPEED_RESERVE * s.h * abs(speed) + reserve, tendons[i])  # or the user's
+        reserve = s.size_reserve * (ranges[i, 1] - ranges[i, 0])
+        tendons[i] = max(s.speed_reserve * s.h * abs(speed) + reserve, tendons[i])  # or the user's
     margin, speeds = floats(s.jnt_margin, 1, s.njnt)[0], floats(d.qvel, 1, s.nv)[0]
     joints, bounds = words(s.joints, s.njnt, 3), floats(s.jnt_range, s.njnt, 2)
     for j in range(s.njnt):
         if joints[j, 0] == 0:  # a ball joint, whose limit is an angle
             margin[j] = LIMIT_REACH
             continue
-        reserve = SIZE_RESERVE * (bounds[j, 1] - bounds[j, 0])
-        reach = SPEED_RESERVE * s.h * abs(speeds[joints[j, 2]]) + reserve
+        reserve = s.size_reserve * (bounds[j, 1] - bounds[j, 0])
+        reach = s.speed_reserve * s.h * abs(speeds[joints[j, 2]]) + reserve
         margin[j] = max(reach, margin[j])  # or the user's
 
 
@@ -142,7 +144,7 @@ def widen_for_mocap(s: Any) -> None:
             arm += abs(pos[g, e] - xpos[body[k], e])
         speed = np.sqrt(v[0] ** 2 + v[1] ** 2 + v[2] ** 2)
         speed += arm * np.sqrt(v[3] ** 2 + v[4] ** 2 + v[5] ** 2)
-        margin[g] += SPEED_RESERVE * s.h * speed
+        margin[g] += s.speed_reserve * s.h * speed
         of_body[bodies[g]] = max(of_body[bodies[g]], margin[g])
         largest = max(largest, margin[g])
     opt.o_margin = max(opt.o_margin, 2.0 * largest)

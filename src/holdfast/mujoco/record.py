@@ -6,12 +6,14 @@ address of their first entry; their lengths follow from the counts.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from holdfast.mujoco import structs
+from holdfast.mujoco.options import StepOptions
 
 
 class Stage(IntEnum):
@@ -70,11 +72,11 @@ _STATE = (  # of the step under way
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
     "told_overlap", "told_rk4", "told_uncertified",
 )  # fmt: skip
-_STRUCTS = ("api", "model", "data", "trial", "opt", "user_opt")
+_STRUCTS = ("api", "model", "data", "trial", "opt")
 _USER = (  # arrays of the user's model
-    "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_geom_gap", "user_pair_margin",
-    "user_pair_gap", "user_jnt_margin", "user_tendon_margin", "jnt_limited", "jnt_range",
-    "dof_treeid", "body_treeid", "geom_contype", "geom_conaffinity", "eq_solref",
+    "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_pair_margin", "user_jnt_margin",
+    "user_tendon_margin", "jnt_limited", "jnt_range", "geom_contype", "geom_conaffinity",
+    "eq_solref",
     "ten_J_rownnz", "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
     "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
 )  # fmt: skip
@@ -92,7 +94,7 @@ _BUFFERS = (  # filled by the step
     "inertia", "free", "scratch", "displacement",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
-    "memo_key", "memo_row", "memo_state", "memo_impulse", "left", "mocap_pose",
+    "memo_key", "memo_state", "memo_impulse", "left", "mocap_pose",
 )  # fmt: skip
 _SIZES = (
     "work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch",
@@ -110,6 +112,7 @@ RECORD = np.dtype(
         for name in group
     ]
     + [(name, np.float64) for name in _NUMBERS]
+    + [(f.name, np.int64 if f.type == "int" else np.float64) for f in fields(StepOptions)]
 )  # fmt: skip
 
 record_at: Any = structs.record_reader(RECORD)

@@ -58,8 +58,6 @@ STATE_KIND = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _AFTER_VELOCITY = int(mujoco.mjtStage.mjSTAGE_VEL)
 
 LARGEST = float(mujoco.mjMAXVAL)  # beyond this a state has diverged, by MuJoCo's rule
-TOUCHING_MARGIN = 1e-7  # part of the mean size: surfaces closer than this touch, for adhesion
-LARGEST_TURN = 1.5  # a mocap body that turns by more in a step has been placed, not moved [rad]
 
 
 @fast_kernel
@@ -111,6 +109,12 @@ def follow_user(s: Any) -> None:
     s.pyramidal = s.cone == PYRAMIDAL and s.pyramids == 1
     if s.pyramidal == 0:
         opt.cone = ELLIPTIC
+    choose_inertia(s)
+
+
+@kernel
+def choose_inertia(s: Any) -> None:
+    """Choose the implicit terms of the inertia by the integrator."""
     if s.integrator == IMPLICITFAST:
         s.inertia_kind = Inertia.MUJOCO if s.spins == 1 else Inertia.DERIVATIVE
     elif s.integrator == IMPLICIT:
@@ -139,7 +143,7 @@ def track_mocap(s: Any) -> None:
             velocity[k, e] = (pos[k, e] - last[k, e]) / s.h
             far += (pos[k, e] - last[k, e]) ** 2
         turn = rotation_between(last[k, 3:], quat[k], velocity[k, 3:])
-        if not known or not far <= size[k] * size[k] or turn > LARGEST_TURN:
+        if not known or not far <= size[k] * size[k] or turn > s.mocap_turn:
             for e in range(6):
                 velocity[k, e] = 0.0
         else:
@@ -212,7 +216,7 @@ def list_constraints(s: Any, api: Any) -> None:
 @kernel
 def use_touching_margins(s: Any) -> None:
     """Widen the user's margins by a hair: bodies that touch without sinking in do attract."""
-    hair = TOUCHING_MARGIN * s.size
+    hair = s.adhesion_margin * s.size
     for margin in (floats(s.geom_margin, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
                    floats(s.pair_margin, 1, s.npair)[0]):  # fmt: skip
         for k in range(margin.shape[0]):
@@ -288,7 +292,7 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
     d, nv, h, kind = data_at(s.data), s.nv, s.h, s.inertia_kind
     qvel, force = floats(d.qvel, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
     rate = floats(d.qacc_smooth, 1, nv)[0]
-    fill_mass(s, d, inertia)
+    fill_mass(s, d, 0, s.nblock, inertia)
     for j in range(nv):
         free[j] = qvel[j] + h * rate[j]
     if kind == Inertia.PLAIN:
@@ -312,7 +316,7 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
         L, x = work[size : size + size * size].reshape(size, size), work[:size]
         below = words(s.scratch + 8 * (size + size * size), size, size + 1)
         if not ltl.factor(A, L, below):  # as with feedback that accelerates: the mass alone
-            restore_mass(s, d, inertia, begin, end)
+            fill_mass(s, d, block[t], block[t + 1], inertia)
             continue
         if kind == Inertia.MUJOCO:
             continue
@@ -332,23 +336,8 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
 
 
 @kernel
-def fill_mass(s: Any, d: Any, inertia: np.ndarray) -> None:
-    """Fill the blocks with M, which MuJoCo stores by the entries of its lower triangle."""
-    for k in range(inertia.shape[0]):
-        inertia[k] = 0.0
-    M, at = floats(d.M, 1, s.nM)[0], words(s.M_at, s.nM, 2)
-    for k in range(s.nM):
-        inertia[at[k, 0]] = inertia[at[k, 1]] = M[k]
-
-
-@kernel
-def restore_mass(s: Any, d: Any, inertia: np.ndarray, begin: int, end: int) -> None:
-    """Fill the block of the coordinates from `begin` to `end` with M again."""
-    tree, block = words(s.tree, 1, s.ntree + 1)[0], words(s.block, 1, s.ntree + 1)[0]
-    low = high = 0
-    for t in range(s.ntree):
-        if tree[t] == begin:
-            low, high = block[t], block[t + 1]
+def fill_mass(s: Any, d: Any, low: int, high: int, inertia: np.ndarray) -> None:
+    """Fill entries `low` to `high` of the blocks with M, of which MuJoCo stores the lower part."""
     for k in range(low, high):
         inertia[k] = 0.0
     M, at = floats(d.M, 1, s.nM)[0], words(s.M_at, s.nM, 2)
@@ -482,14 +471,3 @@ def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[
     here = np.array([where[b, a] for a, b in pairs], dtype=np.int64)
     there = np.array([where[a, b] for a, b in pairs], dtype=np.int64)
     return in_M, np.stack([at(i, j), at(j, i), here, there], axis=1)
-
-
-def inertia_kind(private: Any) -> Inertia:
-    """Which implicit terms the inertia has, see `follow_user`."""
-    if private.integrator == IMPLICITFAST:
-        return Inertia.MUJOCO if private.spins else Inertia.DERIVATIVE
-    if private.integrator == IMPLICIT:
-        return Inertia.MUJOCO
-    if private.integrator == DISCRETE:
-        return Inertia.DISCRETE
-    return Inertia.PLAIN if private.user_flags & UNDAMPED else Inertia.DAMPED

@@ -40,7 +40,6 @@ from holdfast.mujoco.constraints import (
     FRICTIONLESS,
     LIMIT,
     RIGID,
-    TOUCHING,
     VISCOUS,
     Constraints,
     row_speed,
@@ -49,16 +48,6 @@ from holdfast.mujoco.structs import data_at, floats, words
 
 OPTIONS = DEFAULT.numbers()  # of the contact solve
 solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
-CORRECTED = 1e-6  # violations below this part of the mean size are left as they are
-LARGEST_STEP = 0.02  # a correction moves no coordinate by more [m, rad]: rows are linear
-LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
-GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
-HELD = 1e-7  # compliance of rows that hold, as a part of that of their bodies
-SOON_PAID = 1e-2  # part of the mean size: what waits to be paid and is less is tried in every step
-HELPS = 0.1  # part of what it may remove that a correction removes, if it helps
-STUCK = 5  # corrections in a row that do not help, after which they become fewer
-HOPELESS = 10  # the same, after which it is said that what is violated stays so
-SELDOM = 64  # most steps between corrections that have not helped
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
@@ -87,7 +76,7 @@ def is_short(s: Any, arrays: Arrays, i: int) -> bool:
 
     A contact whose normal passes near a joint axis would turn the joint far to be moved a little.
     """
-    least = min(1.0, s.size) / LEVER
+    least = min(1.0, s.size) / s.correction_lever
     for p in range(arrays.panel[i], arrays.panel[i + 1]):
         t = arrays.panel_tree[p]
         at = arrays.panel_at[p]
@@ -130,15 +119,15 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
         if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
             gap = end_gap(s, arrays, cs, i, answer.velocity)
             to.law[i] = FRICTIONLESS
-            to.target[first] = 0.0 if is_short(s, arrays, i) else max(-gap, -LARGEST_STEP)
+            to.target[first] = 0.0 if is_short(s, arrays, i) else max(-gap, -s.correction_step)
             if held and answer.impulse[first] > 0.0 and arrays.row[i + 1] - first > 1:
                 to.law[i] = VISCOUS
                 for r in range(first + 1, arrays.row[i + 1]):
-                    to.compliance[r] = HELD * mobility(arrays, i, r - first)
+                    to.compliance[r] = s.held_compliance * mobility(arrays, i, r - first)
         elif cs.kind[i] == EQUALITY:
             rigid = arrays.law[i] == RIGID
             to.law[i] = RIGID if rigid else COMPLIANT
-            to.compliance[first] = 0.0 if rigid else HELD * mobility(arrays, i, 0)
+            to.compliance[first] = 0.0 if rigid else s.held_compliance * mobility(arrays, i, 0)
             drifts = rigid and arrays.target[first] == 0.0
             to.target[first] = -cs.gap[i] if drifts else 0.0
         else:
@@ -182,7 +171,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
                        OPTIONS)  # fmt: skip
         if status != _SOLVED and status != _APPROXIMATE:
             continue
-        largest = min(LARGEST_STEP, LEVER * s.left_over / min(1.0, s.size))
+        largest = min(s.correction_step, s.correction_lever * s.left_over / min(1.0, s.size))
         if widest(dq) <= largest:
             return True
     status_ok = status in (_SOLVED, _APPROXIMATE)
@@ -307,7 +296,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         rest: address of what is left of the work array.
         given: whether the position at its start was not left there by the last step.
     """
-    if s.correct == 0 or s.left_over <= CORRECTED * s.size:
+    if s.correct == 0 or s.left_over <= s.uncorrected * s.size:
         s.stuck = s.retry = 0
         s.last_left_over = 0.0
         return
@@ -315,7 +304,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     if s.retry > 0 and not given:
         s.retry -= 1
         return
-    s.corrections_left = GIVEN if given else max(0, s.corrections_left - 1)
+    s.corrections_left = s.given_corrections if given else max(0, s.corrections_left - 1)
     if not displace(s, arrays, cs, answer, rest):
         s.stuck += 1
         wait_longer(s)
@@ -323,7 +312,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     d, dq = data_at(s.data), floats(s.displacement, 1, s.nv)[0]
     drifts = False
     for i in range(cs.kind.shape[0]):
-        drifts = drifts or (arrays.law[i] == RIGID and abs(cs.gap[i]) > TOUCHING * s.size)
+        drifts = drifts or (arrays.law[i] == RIGID and abs(cs.gap[i]) > s.touching * s.size)
     waits = False
     if s.corrections_left == 0 and not drifts:
         potential_force(s, api)
@@ -331,7 +320,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
     s.last_left_over = s.left_over
-    if waits and s.left_over < SOON_PAID * s.size:
+    if waits and s.left_over < s.soon_paid * s.size:
         s.last_left_over = 0.0  # more is to come: there is nothing to judge
 
 
@@ -342,7 +331,7 @@ def judge_last(s: Any) -> None:
     if last == 0.0:
         return
     s.last_left_over = 0.0
-    if s.depth > last - HELPS * min(last, LARGEST_STEP):
+    if s.depth > last - s.helpful * min(last, s.correction_step):
         s.stuck += 1
         wait_longer(s)
     else:
@@ -352,7 +341,7 @@ def judge_last(s: Any) -> None:
 @kernel
 def wait_longer(s: Any) -> None:
     """Let more and more steps pass between corrections that do not help."""
-    if s.stuck >= HOPELESS:
-        s.retry = SELDOM
-    elif s.stuck >= STUCK:
-        s.retry = 1 << (s.stuck - STUCK + 1)
+    if s.stuck >= s.hopeless_after:
+        s.retry = s.seldom
+    elif s.stuck >= s.stuck_after:
+        s.retry = 1 << (s.stuck - s.stuck_after + 1)

@@ -9,11 +9,10 @@ import numpy as np
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 from holdfast.models import AnitescuPotra, ContactModel
-from holdfast.mujoco.constraints import TOUCHING, Kind
+from holdfast.mujoco.constraints import Kind
+from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.outcome import Outcome
 from holdfast.mujoco.stepper import Stepper
-
-_CLOSED = 1e-7  # part of the mean size: contacts nearer than this touch, for models without gaps
 
 
 def build_problem(model: Any, data: Any) -> ContactProblem:
@@ -52,13 +51,13 @@ def solve_by_model(outcome: Outcome, contact: ContactModel, size: float) -> None
     every = np.flatnonzero(outcome.kind == Kind.CONTACT)
     first = outcome.row[every]
     if isinstance(contact, AnitescuPotra):
-        near = outcome.gap[every] <= _CLOSED * size
+        near = outcome.gap[every] <= DEFAULT.closed * size
         outcome.target[first[near]] = 0.0
         limits = outcome.row[np.flatnonzero(outcome.kind == Kind.LIMIT)]
         outcome.target[limits] = np.where(outcome.target[limits] > -1e-6, 0.0, -np.inf)
         _take(outcome, every[near], contact.advance(_without_far_limits(outcome, every[near])))
         return
-    touch = TOUCHING * size / outcome.h
+    touch = DEFAULT.touching * size / outcome.h
     chosen = outcome.J[first] @ outcome.free - outcome.target[first] <= touch
     while True:
         solution = contact.advance(outcome.problem(every[chosen]))

@@ -25,7 +25,7 @@ from holdfast.mujoco.constraints import (
     take_gaps,
 )
 from holdfast.mujoco.friction_watch import lacks_friction
-from holdfast.mujoco.lookahead import LISTED, NOTHING, ROUNDS, look_ahead, moves_far
+from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
     DISCRETE,
@@ -33,12 +33,13 @@ from holdfast.mujoco.smooth import (
     IMPLICITFAST,
     RK4,
     beyond,
+    choose_inertia,
     copy_segments,
     fill_inertia,
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import HOPELESS, OPTIONS, solve, stabilize, violations
+from holdfast.mujoco.stabilization import OPTIONS, solve, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -100,7 +101,7 @@ def find_motion(s: Any, api: Any) -> int:
         recall(s, arrays, cs, answer)
         status = solve_contacts(s, arrays, answer, rest)
     rounds = 0
-    while status == Status.DONE and rounds < ROUNDS:
+    while status == Status.DONE and rounds < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
         found = look_ahead(s, api, arrays, cs, answer.velocity, moves_far(s, answer.velocity))
@@ -205,7 +206,7 @@ def sliding_speed(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> fl
             largest = max(largest, answer.impulse[arrays.row[i]])
     for i in range(cs.kind.shape[0]):
         first = arrays.row[i]
-        if arrays.law[i] != NO_SLIP or answer.impulse[first] <= 1e-9 * largest:
+        if arrays.law[i] != NO_SLIP or answer.impulse[first] <= s.no_force * largest:
             continue
         square = 0.0
         for e in range(1, min(3, arrays.row[i + 1] - first)):
@@ -230,7 +231,7 @@ def finish(s: Any, api: Any) -> int:
     approximate = s.solve_status == _APPROXIMATE
     s.uncertified += approximate
     s.inconsistent += answer.report[JAMMED] > 0.0
-    told = s.told_overlap == 1 or s.stuck < HOPELESS
+    told = s.told_overlap == 1 or s.stuck < s.hopeless_after
     told = told and (s.told_rk4 == 1 or s.integrator != RK4)
     told = told and (s.told_uncertified == 1 or not approximate)
     return Status.DONE if told and s.lacks == 0 else Status.REPORT
@@ -283,6 +284,8 @@ def take_step(s: Any) -> int:
         if status == Status.DONE and s.stop == Stage.SMOOTH:
             status = Status.STOPPED
     if status == Status.DONE and s.stage <= Stage.CONSTRAINTS:
+        if s.callbacks == 1:
+            choose_inertia(s)
         status = prepare_motion(s, api)
         if status == Status.DONE and s.stop == Stage.CONSTRAINTS:
             status = Status.STOPPED

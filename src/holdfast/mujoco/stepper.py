@@ -11,6 +11,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -34,13 +35,12 @@ from holdfast.mujoco import c_api, smooth, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import COLUMNS, Kind
 from holdfast.mujoco.contacts import Contacts, name_of
-from holdfast.mujoco.friction_watch import EXCEEDED
+from holdfast.mujoco.options import DEFAULT, StepOptions
 from holdfast.mujoco.outcome import Outcome, copy_outcome
 from holdfast.mujoco.pair_laws import PairLaws, law_kind, law_of_model
 from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.record import RECORD, Stage, Status
-from holdfast.mujoco.stabilization import HOPELESS
 from holdfast.mujoco.step import carve_in_python, step_at
 from holdfast.mujoco.support import check_data, check_finite
 from holdfast.mujoco.writeback import LIMIT_SENSORS
@@ -96,6 +96,7 @@ class Stepper:
             friction than the model declares.
         strict: whether an answer that misses the certificate, or a state that diverges, is an
             error; else it is counted, or MuJoCo's reset applies, and a `StepWarning` says so once.
+        options: tolerances of the step.
 
     Example:
         >>> import mujoco, holdfast as hf
@@ -120,13 +121,16 @@ class Stepper:
         correct: bool = True,
         warn: bool = True,
         strict: bool = False,
+        options: StepOptions = DEFAULT,
     ) -> None:
         if not isinstance(model, mujoco.MjModel):
             raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
         if equalities not in ("compliant", "rigid"):
             raise InputError("equalities", f"is {equalities!r}; expected 'compliant' or 'rigid'")
+        if not isinstance(options, StepOptions):
+            raise InputError("options", f"is {options!r}; expected holdfast.mujoco.StepOptions")
         default = law_of_model(contact)
-        self.contact = contact
+        self.contact, self.options = contact, options
         self._laws = PairLaws(model, laws, default or coulomb())
         if default is None and self._laws.laws:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
@@ -142,7 +146,8 @@ class Stepper:
         self._in_use = threading.Lock()
         self._fill_record(model)
         self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct,
-                  quiet=not warn, strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
+                  quiet=not warn, strict=strict, integrate=1, stop=Stage.NONE,
+                  **asdict(options))  # fmt: skip
         self._status = self.record["status"]
         self._call = (
             c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
@@ -181,8 +186,7 @@ class Stepper:
             api=c_api.functions().ctypes.data, model=own._address,
             opt=structs.option_address(own),
         )  # fmt: skip
-        for name in ("geom_margin", "geom_gap", "pair_margin", "pair_gap", "jnt_margin",
-                     "tendon_margin"):  # fmt: skip
+        for name in ("geom_margin", "pair_margin", "jnt_margin", "tendon_margin"):
             self._set(**{f"user_{name}": getattr(model, name).ctypes.data})  # keeps no model
         for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
                      "geom_conaffinity", "eq_solref", "ten_J_rownnz", "ten_J_rowadr",
@@ -403,7 +407,6 @@ class Stepper:
         self._set(h=private.h, cone=private.cone, disabled=private.user_flags, pyramidal=0,
                   integrator=private.user.opt.integrator,
                   sparse=mujoco.mj_isSparse(private.model))  # fmt: skip
-        self._set(inertia_kind=smooth.inertia_kind(private))
         if private.model.nmocap:
             self._keep["mocap_velocity"][:] = 0.0
         forward_in_python(private, data)
@@ -496,7 +499,7 @@ class Stepper:
             self._set(told_rk4=1)
             warn("the integrator RK4 has no stages where bodies touch: steps with contact "
                           "are taken at velocity level, as with Euler", StepWarning)  # fmt: skip
-        if self._get("stuck") >= HOPELESS and not self._get("told_overlap"):
+        if self._get("stuck") >= self.options.hopeless_after and not self._get("told_overlap"):
             self._set(told_overlap=1)
             warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
                  StepWarning)  # fmt: skip
@@ -528,7 +531,10 @@ class Stepper:
                   for i, k in enumerate(outcome.contacts)}  # fmt: skip
         for pair, (need, declared) in table.pairs("stick").items():
             numbers = bodies[pair]
-            if need > declared * (1 + EXCEEDED) and not (warned == numbers).all(axis=1).any():
+            if (
+                need > declared * (1 + self.options.friction_excess)
+                and not (warned == numbers).all(axis=1).any()
+            ):
                 new.append(numbers)
                 names = [name_of(self.model, "body", int(body)) for body in numbers]
                 texts.append(f"{names[0]} and {names[1]} hold on unlimited friction: they need a "

@@ -16,7 +16,6 @@ from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco.constraints import COLUMNS, Constraints
 from holdfast.mujoco.structs import floats, words
 
-WINDOW = 64  # entries that are looked at for a constraint: lists have about the same order
 UNKNOWN = -1
 
 
@@ -32,7 +31,7 @@ def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
         first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
         for e in range(dim):
             answer.impulse[first + e] = 0.0
-        for e in range(min(count, WINDOW)):
+        for e in range(min(count, s.memo_window)):
             k = next_ + e
             if k >= count:
                 k -= count
