@@ -42,6 +42,8 @@ class Status(IntEnum):
     FULL = 11  # MuJoCo has left out contacts for lack of memory
     UNSOLVED = 12  # the contact solve failed
     MUJOCO_ERROR = 13  # the call was ended by an error of MuJoCo
+    PAUSED = 14  # between steps, so that Python may handle signals; call again to go on
+    UNCOUPLE = 15  # a run begins, and the inertia must have one block for each tree again
 
 
 class Inertia(IntEnum):
@@ -70,6 +72,12 @@ _STATE = (  # of the step under way
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
     "told_overlap", "told_rk4", "told_uncertified",
 )  # fmt: skip
+_LOOP = (  # of many steps in one call
+    "more",  # steps to take after the one under way
+    "runs",  # address of a record `holdfast.mujoco.loop.RUNS`, or 0
+    "coupled",  # whether the inertia is one block, see MORE_BLOCKS
+    "now",  # address of a time, two integers
+)
 _STRUCTS = ("api", "model", "data", "trial", "opt", "user_opt")
 _USER = (  # arrays of the user's model
     "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_geom_gap", "user_pair_margin",
@@ -99,13 +107,13 @@ _SIZES = (
 )  # fmt: skip
 _NUMBERS = (
     "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over",
-    "depth", "fastest", "corrected", "residual",
+    "depth", "fastest", "corrected", "residual", "until",
 )  # fmt: skip
 
 RECORD = np.dtype(
     [
         (name, np.int64)
-        for group in (_COUNTS, _CHOICES, _STATE, _STRUCTS, _USER, _OWN, _TABLES, _BUFFERS,
+        for group in (_COUNTS, _CHOICES, _STATE, _LOOP, _STRUCTS, _USER, _OWN, _TABLES, _BUFFERS,
                       _HISTORY, _SIZES)
         for name in group
     ]

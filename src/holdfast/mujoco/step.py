@@ -26,6 +26,7 @@ from holdfast.mujoco.constraints import (
 )
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, ROUNDS, look_ahead, moves_far
+from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
     DISCRETE,
@@ -85,6 +86,9 @@ def find_motion(s: Any, api: Any) -> int:
     status = read_constraints(s, api)
     if status != Status.DONE:
         return status
+    if s.constraints > s.memo_size:  # or the warm start would depend on what was stepped before
+        s.work_needed = s.capacity_needed = 0
+        return Status.MORE_MEMORY
     arrays, answer, cs, rest = carve(s)
     if s.only_read == 1:
         return Status.STOPPED
@@ -114,6 +118,9 @@ def find_motion(s: Any, api: Any) -> int:
             status = read_constraints(s, api)
             if status != Status.DONE:
                 return status
+            if s.constraints > s.memo_size:
+                s.work_needed = s.capacity_needed = 0
+                return Status.MORE_MEMORY
             arrays, answer, cs, rest = carve(s)
             recall(s, arrays, cs, answer)
         else:
@@ -303,12 +310,30 @@ def take_step(s: Any) -> int:
 
 
 def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
-    """Take the step that a record at an address describes; `guarded` has an empty model."""
+    """Take the steps that a record at an address describes; `guarded` has an empty model."""
     s = record_at(address)
+    api, status, steps = c_api.api_at(s.api), Status.DONE, 0
     s.status = Status.MUJOCO_ERROR
-    s.status = take_step(s)
-    if s.status == Status.DONE:
+    if s.more > 0:
+        set_pause(s, api)
+    while True:
+        if s.runs != 0:
+            status = begin_step(s, api)
+        if status == Status.DONE:
+            status = take_step(s)
+        if status != Status.DONE:
+            break
         s.begun = s.stage = 0
+        if s.runs != 0:
+            end_step(s, api)
+        if s.more == 0:
+            break
+        s.more -= 1
+        steps += 1
+        if must_pause(s, api, steps):
+            status = Status.PAUSED
+            break
+    s.status = status
 
 
 step_at = CEntry(_step_at, "holdfast: compiling the step, once after installation; about a minute")

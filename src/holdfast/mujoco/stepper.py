@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -50,7 +50,7 @@ _STATE = smooth.STATE_KIND
 _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
 _NO_RESET = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
-_DONE = int(Status.DONE)
+_DONE, _PAUSED = int(Status.DONE), int(Status.PAUSED)
 
 
 class History:
@@ -66,13 +66,16 @@ class History:
         self.left = np.full(model.nq, np.nan)
         self.mocap_pose = np.full((model.nmocap, 7), np.nan)
         self.values: dict[str, Any] = dict.fromkeys(self.scalars, 0) | {"left_time": np.nan}
-        self.grow(64)
+        self.memo_key, self.memo_state = np.zeros((2, 64), dtype=np.int64)
+        self.memo_impulse = np.zeros((64, COLUMNS))
 
     def grow(self, size: int) -> None:
-        """Make room for so many constraints."""
-        self.memo_key, self.memo_state = np.zeros((2, size), dtype=np.int64)
-        self.memo_impulse = np.zeros((size, COLUMNS))
-        self.values["memo_count"] = 0
+        """Make room for so many constraints; what is remembered stays."""
+        old = self.memo_key, self.memo_state, self.memo_impulse
+        new = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros((size, COLUMNS))
+        for before, after in zip(old, new, strict=True):
+            after[: len(before)] = before
+        self.memo_key, self.memo_state, self.memo_impulse = new
 
 
 class Stepper:
@@ -127,6 +130,10 @@ class Stepper:
             raise InputError("equalities", f"is {equalities!r}; expected 'compliant' or 'rigid'")
         default = law_of_model(contact)
         self.contact = contact
+        self._choices = {"laws": None if laws is None else dict(laws), "equalities": equalities,
+                         "correct": correct, "strict": strict}  # fmt: skip
+        self._tell: Callable[[str, type[Warning], Any], None] = _warn  # what warns
+        self._resets = True  # whether MuJoCo's reset applies to a state that diverges
         self._laws = PairLaws(model, laws, default or coulomb())
         if default is None and self._laws.laws:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
@@ -143,7 +150,7 @@ class Stepper:
         self._fill_record(model)
         self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct,
                   quiet=not warn, strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
-        self._status = self.record["status"]
+        self._status, self._more = self.record["status"], self.record["more"]
         self._call = (
             c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
             else lambda: step_at.call(self.record.ctypes.data)
@@ -214,12 +221,19 @@ class Stepper:
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
             potential=np.zeros(2 * own.nv + 6 * own.nbody), displacement=np.zeros(own.nv),
+            now=np.zeros(2, dtype=np.int64),
         )  # fmt: skip
-        tree = np.searchsorted(model.dof_treeid, np.arange(model.ntree + 1))
-        self._set_blocks(tree.astype(np.int64))
+        self._uncouple()
         self._grow(0, 16)
         self._trial = mujoco.MjData(own)
         self._set(trial=self._trial._address)
+
+    def _uncouple(self) -> None:
+        """Let the inertia have one block for each kinematic tree."""
+        own = self.private.model
+        tree = np.searchsorted(own.dof_treeid, np.arange(own.ntree + 1))
+        self._set_blocks(tree.astype(np.int64))
+        self._set(coupled=0)
 
     def _set_blocks(self, tree: np.ndarray) -> None:
         """Lay out the inertia: one dense block for the coordinates between entries of `tree`."""
@@ -257,7 +271,7 @@ class Stepper:
         """Let the history of the present data be as long as the list of constraints may be."""
         history, wanted = self._history, int(self._get("constraints")) + self._get("capacity")
         if history is not None and wanted > len(history.memo_key):
-            self._set(memo_count=0, memo_size=0)
+            self._set(memo_size=0)
             history.grow(int(wanted))
             self._put_history(history)
 
@@ -284,13 +298,30 @@ class Stepper:
         self._history = found[1]
         self._data = found[0]
 
+    def detach(self) -> None:
+        """Forget all data that were stepped, and what was found in the last step."""
+        self._data, self._history, self._outcome = _nothing, None, None
+        self._histories.clear()
+        self._stepped = False
+
     def reset(self) -> None:
         """Forget all histories and statistics, as if the stepper was new."""
         self._data, self._history, self._outcome = _nothing, None, None
         self._histories.clear()
         self._stepped = False
         self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, uncertified=0, inconsistent=0,
-                  told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)  # fmt: skip
+                  told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0,
+                  pyramids=not self.private.adhesive)  # fmt: skip
+        self._put(warned=np.zeros((0, 2), dtype=np.int64))
+        if self._get("coupled"):
+            self._uncouple()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "contact": self.contact, "warn": self.warn, **self._choices}
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        """Make a copy: a new stepper of the same model and choices, without histories."""
+        self.__init__(**given)
 
     # --- a step ----------------------------------------------------------------------------------
 
@@ -318,16 +349,28 @@ class Stepper:
                 for _ in range(nstep):
                     self._step_in_stages(data)
                 return
-            call, status = self._call, self._status
-            while nstep > 0:
-                nstep -= 1
+            if nstep > 0:
                 self._outcome, self._stepped = None, False
-                call()
-                if status[0] != _DONE:
-                    self._go_on(data)
+                self._take_steps(data, nstep)
                 self._stepped = True
         finally:
+            self._more[0] = 0
             self._in_use.release()
+
+    def _take_steps(self, data: Any, nstep: int) -> None:
+        """Take steps in one compiled call, or in several where Python has something to do."""
+        call, status, more = self._call, self._status, self._more
+        more[0] = nstep - 1
+        call()
+        while status[0] != _DONE:
+            if status[0] != _PAUSED:  # signals are handled between calls
+                left, more[0] = int(more[0]), 0
+                self._go_on(data)
+                if left == 0:
+                    return
+                self._outcome, self._stepped = None, False
+                more[0] = left - 1
+            call()
 
     def forward(self, data: Any) -> None:
         """Compute contact forces, accelerations and sensors at the present state; no time passes.
@@ -372,6 +415,7 @@ class Stepper:
                 status = self._run(Stage.CONSTRAINTS)
             elif status == Status.MORE_BLOCKS:
                 self._set_blocks(np.array([0, self.private.model.nv]))
+                self._set(coupled=1)
                 status = self._run(Stage.CONSTRAINTS)
             elif status == Status.CALLBACKS:
                 self._smooth_in_python(data)
@@ -432,10 +476,11 @@ class Stepper:
     def _reset_diverged(self, data: Any) -> None:
         """What MuJoCo does with a state that is out of bounds: warn, and reset it."""
         text, kind, which = self._diverged(data)
-        if self._get("strict") or self.model.opt.disableflags & _NO_RESET:
+        no_reset = self._get("strict") or self.model.opt.disableflags & _NO_RESET
+        if no_reset or not self._resets:
             raise HoldfastError(f"the simulation has diverged: {text}")
-        warn(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
-             StepWarning)  # fmt: skip
+        self._tell(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
+                   StepWarning, "diverged")  # fmt: skip
         mujoco.mj_resetData(self.private.model, data)
         data.warning[kind].lastinfo, data.warning[kind].number = (
             which,
@@ -493,18 +538,20 @@ class Stepper:
         """Say what a step that was taken has to say."""
         if self._get("integrator") == smooth.RK4 and not self._get("told_rk4"):
             self._set(told_rk4=1)
-            warn("the integrator RK4 has no stages where bodies touch: steps with contact "
-                          "are taken at velocity level, as with Euler", StepWarning)  # fmt: skip
+            self._tell("the integrator RK4 has no stages where bodies touch: steps with contact "
+                       "are taken at velocity level, as with Euler", StepWarning,
+                       "rk4")  # fmt: skip
         if self._get("stuck") >= HOPELESS and not self._get("told_overlap"):
             self._set(told_overlap=1)
-            warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
-                 StepWarning)  # fmt: skip
+            self._tell(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
+                       StepWarning, "overlap")  # fmt: skip
         if self._get("solve_status") == SolveStatus.APPROXIMATE and not self._get(
             "told_uncertified"
         ):
             self._set(told_uncertified=1)
-            warn(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
-                          "only; stepper.uncertified_steps counts them", StepWarning)  # fmt: skip
+            self._tell(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
+                       "only; stepper.uncertified_steps counts them", StepWarning,
+                       "uncertified")  # fmt: skip
         if self._get("lacks"):
             self._stepped = True
             self._warn_of_friction()
@@ -537,8 +584,8 @@ class Stepper:
             self._set(nwarned=0)
             self._put(warned=np.vstack([warned, new]).astype(np.int64))
             self._set(nwarned=len(self._keep["warned"]))
-        for text in texts:
-            warn(text, FrictionWarning)
+        for text, numbers in zip(texts, new, strict=True):
+            self._tell(text, FrictionWarning, tuple(numbers.tolist()))
 
     # --- stage by stage --------------------------------------------------------------------------
 
@@ -761,6 +808,10 @@ def warn(text: str, kind: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, count = frame.f_back, count + 1
     warnings.warn(text, kind, stacklevel=count)
+
+
+def _warn(text: str, kind: type[Warning], _about: Any) -> None:
+    warn(text, kind)
 
 
 class _Kept(threading.local):
