@@ -30,7 +30,7 @@ from holdfast.events.rows import gather
 from holdfast.events.state import Probe, State
 from holdfast.events.sustained import Grip
 from holdfast.events.time_of_impact import LANDED, Arrival, Lost, Search, Slow
-from holdfast.events.transitions import Touching, Transitions
+from holdfast.events.transitions import NOTHING, Touching, Transitions
 from holdfast.lcp.checks import check_choice
 from holdfast.models import ContactModel, NoSlip
 from holdfast.mujoco._mj import mujoco
@@ -112,6 +112,7 @@ class EventDriven:
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         check_choice("integrator", integrator, ("rk4", "symplectic_euler"))
         self.contact, self.integrator = contact, integrator
+        self._choices = {"laws": None if laws is None else dict(laws), "integrator": integrator}
         self.private = PrivateModel(model)
         if self.private.adhesive:
             raise UnsupportedError("adhesion", "pulls without touching; use hf.Stepper")
@@ -130,6 +131,22 @@ class EventDriven:
     def model(self) -> Any:
         """The model that is simulated."""
         return self.private.user
+
+    def reset(self) -> None:
+        """Forget all events and what touched, as if the simulation was new."""
+        self.events.clear()
+        self.smallest_gap = np.inf
+        self._transitions.memory = NOTHING
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "contact": self.contact, **self._choices,
+                "solve": self.solve}  # fmt: skip
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        """Make a copy: a new simulation of the same model and choices, with an empty log."""
+        solve = given.pop("solve")
+        self.__init__(**given)
+        self.solve = solve
 
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` time steps of the model, with all events within.

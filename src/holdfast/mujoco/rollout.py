@@ -328,7 +328,7 @@ class _Worker:
         if found is None:
             stepper = _kept.take(model, self.choices)
             stepper.private.user = model
-            stepper._set(told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)
+            stepper._warn_again()
             stepper._tell, stepper._resets = self._note, False
             found = self._in_hand[model] = stepper, self._data_for(model, stepper)
             if len(self._in_hand) > _KEPT:
@@ -479,6 +479,7 @@ class _KeptSteppers:
         """Keep a stepper for the next one who asks, without keeping its model alive."""
         key = _key(choices)
         stepper.detach()
+        stepper._tell = _silent  # that of the worker keeps the models of its batch alive
         stepper.private.user = None
         if key is not None:
             with self.lock:
@@ -486,6 +487,10 @@ class _KeptSteppers:
 
 
 _kept = _KeptSteppers()
+
+
+def _silent(_text: str, _kind: type[Warning], _about: Any) -> None:
+    """Warn nobody: the stepper is not in use."""
 
 
 def _key(choices: Mapping[str, Any]) -> Any:

@@ -146,12 +146,17 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
 
 
 @kernel
+def correction_size(s: Any) -> int:
+    """Return the length of the arrays of a correction, without what its solve needs."""
+    return 2 * s.constraints + 5 * s.rows + s.nv + REPORT
+
+
+@kernel
 def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int) -> bool:
     """Find the displacement; False if there is none, or not enough memory to look for it."""
     n, nr, nv = s.constraints, s.rows, s.nv
     size = s.work_size - (rest - s.work) // 8
-    own = 2 * n + 5 * nr + nv + REPORT
-    if own > size:
+    if correction_size(s) > size:
         return False
     at = rest
     law, state = words(at, 1, n)[0], words(at + 8 * n, 1, n)[0]

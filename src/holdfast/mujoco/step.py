@@ -39,7 +39,14 @@ from holdfast.mujoco.smooth import (
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import HOPELESS, OPTIONS, solve, stabilize, violations
+from holdfast.mujoco.stabilization import (
+    HOPELESS,
+    OPTIONS,
+    correction_size,
+    solve,
+    stabilize,
+    violations,
+)
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -57,8 +64,15 @@ MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
 
 @kernel
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
-    """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED."""
-    left = s.work_size - (rest - s.work) // 8
+    """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED.
+
+    The solve leaves room for the arrays of a correction, whose own solve needs as much: memory
+    never decides whether there is one.
+    """
+    left = s.work_size - (rest - s.work) // 8 - correction_size(s)
+    if left < 0:
+        s.work_needed = s.work_size - left
+        return Status.MORE_MEMORY
     status = solve(arrays, answer, floats(rest, 1, left)[0], words(rest, 1, left)[0],
                    OPTIONS)  # fmt: skip
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
@@ -336,7 +350,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     s.status = status
 
 
-step_at = CEntry(_step_at, "holdfast: compiling the step, once after installation; about a minute")
+step_at = CEntry(_step_at, "the step", 50.0)
 
 
 def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:

@@ -310,11 +310,15 @@ class Stepper:
         self._histories.clear()
         self._stepped = False
         self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, uncertified=0, inconsistent=0,
-                  told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0,
                   pyramids=not self.private.adhesive)  # fmt: skip
-        self._put(warned=np.zeros((0, 2), dtype=np.int64))
+        self._warn_again()
         if self._get("coupled"):
             self._uncouple()
+
+    def _warn_again(self) -> None:
+        """Forget what was warned of."""
+        self._set(told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)
+        self._put(warned=np.zeros((0, 2), dtype=np.int64))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"model": self.model, "contact": self.contact, "warn": self.warn, **self._choices}
