@@ -157,7 +157,9 @@ def test_shapes_are_inferred_as_mujoco_does() -> None:
         {"initial_state": initial, "nstep": 2, "initial_warmstart": np.ones(model.nv)},
     ]
     for case in cases:
+        data.ctrl[:] = 0.3  # used where no controls are given
         theirs = mujoco.rollout.rollout(model, data, **copy.deepcopy(case))
+        data.ctrl[:] = 0.3
         ours = hf.rollout(model, data, **copy.deepcopy(case))
         for a, b in zip(theirs, ours, strict=True):
             assert a.shape == b.shape
@@ -363,7 +365,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 INTERRUPTED = """
-import signal, sys, threading, time
+import os, signal, sys, threading, time
 import mujoco, numpy as np, holdfast as hf
 from holdfast.tools import scenes
 model = mujoco.MjModel.from_xml_string(scenes.pinched_capsule())
@@ -376,7 +378,7 @@ sent = []
 def interrupt():
     time.sleep(0.5)
     sent.append(time.monotonic())
-    signal.raise_signal(signal.SIGINT) if False else __import__("os").kill(__import__("os").getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt).start()
 try:
     if sys.argv[1] == "step":

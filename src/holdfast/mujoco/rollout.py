@@ -136,7 +136,8 @@ def rollout(
         data: `mujoco.MjData` or a list of them to work with, one per thread; None, or fewer than
             there are threads: the others are made here. What is in them afterwards is not defined.
         initial_state: ([nbatch or 1], nstate) states to begin with, `mjSTATE_FULLPHYSICS`.
-        control: ([nbatch or 1], [nstep or 1], ncontrol) controls; zero by default.
+        control: ([nbatch or 1], [nstep or 1], ncontrol) controls; by default those that the (first)
+            data hold, or zero.
         contact, laws, equalities, correct, warn, strict: as those of `Stepper`.
         control_spec: what the controls are, an `mjtState`.
         skip_checks: accepted as in MuJoCo; shapes are checked all the same.
@@ -167,9 +168,9 @@ def rollout(
         ((4, 500, 5), [0.0, 0.0, 0.04914810, 0.4914810])
     """
     del skip_checks, persistent_pool
-    batch = _Batch(model, initial_state, control, control_spec, nstep, initial_warmstart, state,
-                   sensordata)  # fmt: skip
     given = [] if data is None else list(data) if isinstance(data, list | tuple) else [data]
+    batch = _Batch(model, initial_state, control, control_spec, nstep, initial_warmstart, state,
+                   sensordata, given[0] if given else None)  # fmt: skip
     threads = thread_count(nthread, batch.nbatch, len(given) if len(given) > 1 else None)
     choices = {"contact": contact, "laws": laws, "equalities": equalities, "correct": correct,
                "warn": warn, "strict": strict}  # fmt: skip
@@ -215,7 +216,8 @@ class _Batch:
     """The arrays of a rollout, with shapes inferred and checked by MuJoCo's rules."""
 
     def __init__(self, model: Any, initial_state: Any, control: Any, control_spec: int,
-                 nstep: Any, warmstart: Any, state: Any, sensordata: Any) -> None:  # fmt: skip
+                 nstep: Any, warmstart: Any, state: Any, sensordata: Any, data: Any
+                 ) -> None:  # fmt: skip
         models = [model] if isinstance(model, mujoco.MjModel) else _sequence(model)
         if int(control_spec) & ~_USER:
             raise InputError("control_spec", "can only contain bits in mjSTATE_USER")
@@ -242,6 +244,8 @@ class _Batch:
         self.nbatch, self.nstep = nbatch, _infer("steps", 1, 1 if nstep is None else int(nstep), timed)
         self.models = models * nbatch if len(models) == 1 else models
         self._check_sizes(inputs)
+        if control is None and isinstance(data, mujoco.MjData):
+            self.control = _held_controls(self.models[0], data, self.control_spec)
         shape = nbatch, self.nstep
         self.state = np.zeros((*shape, self.nstate)) if state is None else state
         self.sensordata = np.zeros((*shape, self.nsensordata)) if sensordata is None else sensordata
@@ -503,6 +507,15 @@ def _key(choices: Mapping[str, Any]) -> Any:
     except TypeError:
         return None
     return key
+
+
+def _held_controls(model: Any, data: Any, control_spec: int) -> np.ndarray | None:
+    """The controls that data hold, (1, 1, ncontrol); None if data are not of the model."""
+    if data.signature != model.signature:
+        return None
+    held = np.zeros(mujoco.mj_stateSize(model, control_spec))
+    mujoco.mj_getState(model, data, held, control_spec)
+    return held[None, None]
 
 
 def _sizes(model: Any, control_spec: int) -> tuple[int, int, int, int]:
