@@ -20,13 +20,18 @@ are vectorised, not unrolled.
 
 Compilation makes millions of small objects that live until it ends; Python's cycle collector
 walks over them again and again for nothing, and is stopped meanwhile.
+
+Compiling and loading must not be interrupted: what Numba has half of, it breaks on later. Ctrl-C
+reaches the main thread alone, so kernels are compiled and loaded in another one. The main thread
+waits for it and can be interrupted there; the next call finds the kernel, or waits on.
 """
 
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable
-from functools import cached_property
+from functools import wraps
 from typing import Any, ClassVar
 
 from llvmlite.binding import create_pass_builder, create_pipeline_tuning_options
@@ -121,6 +126,42 @@ _FAST = {**_PART, "fastmath": {"reassoc", "contract"}}
 ENTRIES: list[Any] = []  # all kernels that Python or C calls
 
 
+_LOOK = 0.05  # [s] between looks whether the thread that compiles has ended
+_STACK = 64 << 20  # [bytes] of the thread that compiles: as much as the main thread may have
+
+
+def uninterrupted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called in another thread where Ctrl-C does not come; the main thread waits."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            return function(*args, **kwargs)
+        result: list[Any] = []
+        error: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                result.append(function(*args, **kwargs))
+            except BaseException as raised:
+                error.append(raised)
+
+        worker = threading.Thread(target=run, name="holdfast: compiling")
+        usual = threading.stack_size()
+        try:
+            threading.stack_size(_STACK)
+            worker.start()
+        finally:
+            threading.stack_size(usual)
+        while worker.is_alive():
+            worker.join(_LOOK)  # a signal is seen in between, whichever thread has got it
+        if error:
+            raise error[0]
+        return result[0]
+
+    return call
+
+
 def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that compiles with these switches."""
 
@@ -142,7 +183,7 @@ def _entry(function: Callable[..., Any]) -> Any:
         with _cache.compiling(cached, signature, made.targetctx, file):
             return plain(signature)
 
-    made.compile = compile_in_turn
+    made.compile = uninterrupted(compile_in_turn)
     ENTRIES.append(made)
     return made
 
@@ -164,10 +205,23 @@ class CEntry:
     ) -> None:
         self._kernel, self._announced, self._seconds = kernel, announced, seconds
         self._count = kernel.__code__.co_argcount
+        self._made: Any = None
+        self._lock = threading.Lock()
         ENTRIES.append(self)
 
-    @cached_property
+    @property
     def _compiled(self) -> Any:
+        if self._made is None:
+            self._load()
+        return self._made
+
+    @uninterrupted
+    def _load(self) -> None:
+        with self._lock:
+            if self._made is None:
+                self._made = self._compile()
+
+    def _compile(self) -> Any:
         options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
         pointer = types.intp
         given = (pointer, pointer, types.int32, pointer)[4 - self._count :]
@@ -194,9 +248,9 @@ class CEntry:
     @property
     def is_compiled(self) -> bool:
         """Whether it is compiled or loaded in this process."""
-        return "_compiled" in self.__dict__
+        return self._made is not None
 
-    @cached_property
+    @property
     def address(self) -> int:
         """Where it is."""
         return self._compiled.address

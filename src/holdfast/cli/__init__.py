@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tyro
 
+from holdfast.cli._interrupt import run
 from holdfast.cli.compare import Compare
 from holdfast.cli.demo import Demo
 from holdfast.cli.reproduce import Reproduce
@@ -18,8 +19,11 @@ def main() -> None:
         "demo": Demo, "simulate": Simulate, "compare": Compare, "verify": Verify,
         "reproduce": Reproduce, "warmup": Warmup,
     }  # fmt: skip
-    command = tyro.extras.subcommand_cli_from_dict(commands, prog="holdfast", description=_HELP)
-    raise SystemExit(command.run())
+    run(
+        lambda: tyro.extras.subcommand_cli_from_dict(
+            commands, prog="holdfast", description=_HELP
+        ).run()
+    )
 
 
 _HELP = "Rigid contact that does not slip, does not creep and does not sink in."

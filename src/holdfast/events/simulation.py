@@ -37,7 +37,13 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.smooth import is_finite
-from holdfast.mujoco.support import UnsupportedError, check_data, check_finite
+from holdfast.mujoco.support import (
+    UnsupportedError,
+    check_data,
+    check_finite,
+    check_timestep,
+    whole_number,
+)
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
@@ -154,9 +160,9 @@ class EventDriven:
         Raises:
             EventError, InputError: as `advance`.
         """
-        if nstep < 0:
-            raise InputError("nstep", f"is {nstep}; it must not be negative")
-        for _ in range(nstep):
+        count = whole_number("nstep", nstep)
+        check_timestep(self.model)
+        for _ in range(count):
             self.advance(data, self.model.opt.timestep)
 
     def advance(self, data: Any, duration: float) -> None:
@@ -167,8 +173,9 @@ class EventDriven:
                 the log of events are what they were before the call.
             InputError: NaN in the state, or a negative duration.
         """
-        if not (0.0 <= duration < np.inf):
-            raise InputError("duration", f"is {duration}; it must be finite and not negative")
+        if not isinstance(duration, int | float | np.number) or not 0.0 <= duration < np.inf:
+            raise InputError("duration", f"is {duration!r}; it must be finite and not negative")
+        check_timestep(self.model)
         check_data(self.model, data)
         before = np.empty(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, data, before, _STATE)

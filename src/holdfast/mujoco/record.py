@@ -57,18 +57,18 @@ class Inertia(IntEnum):
 
 
 _COUNTS = (
-    "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
+    "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
     "poly", "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate",
     "nlimit_sensor", "neq",
 )  # fmt: skip
 _CHOICES = (
-    "adhesive", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities", "quiet",
-    "integrate", "default_law", "callbacks", "strict",
+    "adhesive", "curved", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities",
+    "quiet", "integrate", "default_law", "callbacks", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal",
     "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
-    "capacity_needed", "constraints", "rows", "panels", "entries", "corrections_left", "retry",
+    "capacity_needed", "constraints", "rows", "panels", "entries", "retry",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
     "told_overlap", "told_rk4", "told_uncertified",
 )  # fmt: skip
@@ -91,9 +91,9 @@ _OWN = (  # arrays of the private model that the step writes
     "tendon_margin", "pair_geom1", "pair_geom2",
 )  # fmt: skip
 _TABLES = (  # made once per stepper
-    "segments", "geom_body", "geom_root", "moving", "radius", "geom_mocap", "mocap_body",
-    "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at", "joints",
-    "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
+    "segments", "geom_body", "geom_root", "geom_curved", "moving", "radius", "geom_mocap",
+    "mocap_body", "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at",
+    "joints", "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential",

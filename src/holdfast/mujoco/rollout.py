@@ -388,7 +388,8 @@ class _Worker:
         Return the run to go on with: the end, or the one after a run that broke its stepper.
         """
         batch, runs = self.batch, self.batch.record(first)
-        stepper._attach(data)
+        stepper._ready(data)
+        stepper._whole = False
         more, left = stepper._more, (end - first) * batch.nstep - 1
         try:
             while left >= 0 and not work.stopped:
@@ -408,6 +409,7 @@ class _Worker:
         finally:
             more[0] = 0
             stepper._set(runs=0)
+        stepper._whole = not work.stopped
         return end
 
     def _finish_step(self, stepper: Stepper, data: Any, runs: np.ndarray, left: int

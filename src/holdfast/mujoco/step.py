@@ -36,6 +36,7 @@ from holdfast.mujoco.smooth import (
     beyond,
     copy_segments,
     fill_inertia,
+    is_finite,
     list_reachable,
     smooth,
 )
@@ -292,6 +293,17 @@ def write(s: Any, api: Any) -> int:
 
 
 @kernel
+def leaves_bounds(s: Any) -> bool:
+    """Return whether the step has led to a state that MuJoCo's bounds exclude."""
+    d = data_at(s.data)
+    return (
+        beyond(floats(d.qpos, 1, s.nq)[0]) >= 0
+        or beyond(floats(d.qvel, 1, s.nv)[0]) >= 0
+        or not is_finite(floats(d.act, 1, s.na)[0])
+    )
+
+
+@kernel
 def take_step(s: Any) -> int:
     """Advance mjData by one step; stages as in docs/mujoco.rst. Return a `Status`."""
     api, status = c_api.api_at(s.api), Status.DONE
@@ -316,11 +328,15 @@ def take_step(s: Any) -> int:
     if s.integrate == 0:
         return Status.DONE
     if s.contact_free == 0:
-        return finish(s, api)
-    if s.stage != Stage.LEAVE:
-        integrate_freely(s, api)
-    leave(s)
-    return Status.DONE
+        status = finish(s, api)
+    else:
+        if s.stage != Stage.LEAVE:
+            integrate_freely(s, api)
+        leave(s)
+    if leaves_bounds(s):
+        s.memo_count = 0
+        return Status.DIVERGED
+    return status
 
 
 def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
