@@ -7,7 +7,6 @@ Nothing is trained here. The same random actions go to the original environments
 with exact contact, and to vectors of both; they take turns, and the fastest of each counts.
 """
 
-import sys
 import time
 import warnings
 
@@ -35,7 +34,7 @@ def steps_per_second(env, steps, count):
     return count * steps / (time.perf_counter() - begin)
 
 
-def main(steps=200, count=16, rounds=3):
+def main(steps=100, count=8, rounds=2):
     if gymnasium is None:
         print('this example needs Gymnasium: pip install "holdfast[gym]"')
         return
@@ -50,7 +49,8 @@ def main(steps=200, count=16, rounds=3):
             (gymnasium.make_vec(name, count, vectorization_mode="sync"), steps // 4, count),
             (vector, steps // 4, count),
         ]
-        rates = np.max([[steps_per_second(*each) for each in settings] for _ in range(rounds)], axis=0)
+        rounds_of_all = [[steps_per_second(*each) for each in settings] for _ in range(rounds)]
+        rates = np.max(rounds_of_all, axis=0)
         print(f"{name:>18}  {rates[0]:9.0f}  {rates[1]:9.0f}  {rates[2]:13.0f}  {rates[3]:9.0f}  "
               f"{vector.nthread:7d}")  # fmt: skip
         for env, *_ in settings:
@@ -58,4 +58,4 @@ def main(steps=200, count=16, rounds=3):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()
