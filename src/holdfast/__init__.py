@@ -55,7 +55,17 @@ from holdfast.models import (
 
 if TYPE_CHECKING:
     from holdfast.events import EventDriven
-    from holdfast.mujoco import Contacts, Stepper, build_problem, forward, step
+    from holdfast.mujoco import (
+        Contacts,
+        Rollout,
+        RunFailure,
+        RunStatus,
+        Stepper,
+        build_problem,
+        forward,
+        rollout,
+        step,
+    )
 
 __version__ = "0.1.0"
 
@@ -83,6 +93,9 @@ __all__ = [
     "NotPositiveDefiniteError",
     "NotSymmetricError",
     "RayTerminationError",
+    "Rollout",
+    "RunFailure",
+    "RunStatus",
     "SolveError",
     "StepWarning",
     "Stepper",
@@ -98,13 +111,17 @@ __all__ = [
     "forward",
     "frictionless",
     "lcp",
+    "rollout",
     "step",
     "stick",
     "viscous",
 ]
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = ("Contacts", "Stepper", "build_problem", "forward", "step")
+_OF_MUJOCO = (
+    "Contacts", "Rollout", "RunFailure", "RunStatus", "Stepper", "build_problem", "forward",
+    "rollout", "step",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,8 @@ while the caller holds them). Each kernel is plain Python: NUMBA_DISABLE_JIT=1 r
 
 Numba caches a compiled kernel until the file that it is written in changes, and does not notice
 changes in the files of the kernels that it calls. Here the stamp of a cached kernel covers all
-files of the package, so that an edited or updated checkout never runs yesterday's kernel.
+files that kernels are made of, so that an edited or updated checkout never runs yesterday's kernel;
+see `holdfast._cache`.
 
 By default Numba optimises every kernel and makes machine code of it, then does so again as part of
 each kernel that calls it. Kernels that only others call are compiled as parts here: only those that
@@ -17,26 +18,36 @@ Loops over coordinates and contacts are short. Unrolled, as compilers do for lon
 the processor's instruction cache and are slower when a step comes to them after other work. They
 are vectorised, not unrolled.
 
+Most of the time to compile is spent in Numba, not in LLVM, and much of it on two questions that
+come up again and again: which of dozens of implementations an operator has for two numbers, and
+whether the compiler's options are still the same. The answers are remembered while one of our
+kernels is compiled.
+
 Compilation makes millions of small objects that live until it ends; Python's cycle collector
 walks over them again and again for nothing, and is stopped meanwhile.
+
+Compiling and loading must not be interrupted: what Numba has half of, it breaks on later. Ctrl-C
+reaches the main thread alone, so kernels are compiled and loaded in another one. The main thread
+waits for it and can be interrupted there; the next call finds the kernel, or waits on.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
+import threading
 from collections.abc import Callable
-from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from functools import wraps
 from typing import Any, ClassVar
 
 from llvmlite.binding import create_pass_builder, create_pipeline_tuning_options
 from numba import config, njit, types
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.event import Event, Listener, register
+from numba.core.registry import cpu_target
+
+from holdfast import _cache
 
 COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
@@ -85,15 +96,30 @@ class _Part(JITCodeLibrary):
         """Keep no environment: it is for exceptions and printing, which kernels do not do."""
 
 
+class _Flags(Flags):
+    """Options of a compilation, which are compared at every call: faster than Numba's."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return len(self.options)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or (isinstance(other, _Flags) and self._values == other._values):
+            return True
+        return super().__eq__(other)
+
+
 class _Compiler(Compiler):
     """Numba's compiler, with one of these libraries."""
 
     library: ClassVar[type[JITCodeLibrary]] = _Whole
 
-    def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
+    def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any,
+                 *others: Any) -> None:  # fmt: skip
         library = self.library(target.codegen(), "kernel")
         library.enable_object_caching()
-        super().__init__(typing, target, library, *others)
+        super().__init__(typing, target, library, args, result, _Flags(flags), *others)
 
 
 class _PartCompiler(_Compiler):
@@ -103,7 +129,6 @@ class _PartCompiler(_Compiler):
 
 
 _SWITCHES: dict[str, Any] = {
-    "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "_nrt": False,
@@ -113,52 +138,88 @@ _SWITCHES: dict[str, Any] = {
 }
 _PART = {
     **_SWITCHES,
-    "cache": False,
     "no_cpython_wrapper": True,
     "pipeline_class": _PartCompiler,
 }
 _FAST = {**_PART, "fastmath": {"reassoc", "contract"}}
 
 
-def _stamp() -> tuple[tuple[str, int, int], ...]:
-    """Name, time and size of every source file of the package."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    stats = [(file.name, file.stat()) for file in files]
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+ENTRIES: list[Any] = []  # all kernels that Python or C calls
 
 
-def _mujoco() -> str:
-    """Version of MuJoCo: kernels know where the fields of its structs are."""
-    try:
-        return version("mujoco")
-    except PackageNotFoundError:
-        return ""
+_LOOK = 0.05  # [s] between looks whether the thread that compiles has ended
+_STACK = 64 << 20  # [bytes] of the thread that compiles: as much as the main thread may have
 
 
-_STAMP = (*_stamp(), _mujoco())
+def uninterrupted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called in another thread where Ctrl-C does not come; the main thread waits."""
 
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            return function(*args, **kwargs)
+        result: list[Any] = []
+        error: list[BaseException] = []
 
-def _stamped(kernel: Any) -> Any:
-    """The kernel, its cache stamped with all sources."""
-    file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    if hasattr(file, "_source_stamp"):
-        file._source_stamp = (file._source_stamp, _STAMP)
-    return kernel
+        def run() -> None:
+            try:
+                result.append(function(*args, **kwargs))
+            except BaseException as raised:
+                error.append(raised)
+
+        worker = threading.Thread(target=run, name="holdfast: compiling")
+        usual = threading.stack_size()
+        try:
+            threading.stack_size(_STACK)
+            worker.start()
+        finally:
+            threading.stack_size(usual)
+        while worker.is_alive():
+            worker.join(_LOOK)  # a signal is seen in between, whichever thread has got it
+        if error:
+            raise error[0]
+        return result[0]
+
+    return call
 
 
 def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that compiles with these switches."""
 
     def compile_(function: Callable[..., Any]) -> Any:
-        return _stamped(njit(**switches)(function))
+        return _without_literals(njit(**switches)(function))
 
     return compile_
 
 
-def _is_cached(made: Any) -> bool:
-    """Whether a stamped kernel is in the cache; true if Numba does not tell."""
-    load = getattr(getattr(made._cache, "_cache_file", None), "_load_index", None)
-    return load is None or bool(load())
+def _without_literals(made: Any) -> Any:
+    """A kernel that is compiled once for `True` and `False`, 0 and 1: not for each constant."""
+    if COMPILED:
+        plain = made.get_call_template
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            named = {name: types.unliteral(kind) for name, kind in kws.items()}
+            return plain(tuple(map(types.unliteral, args)), named)
+
+        made.get_call_template = get_call_template
+    return made
+
+
+def _entry(function: Callable[..., Any]) -> Any:
+    """The decorator of kernels that Python calls: they are kept, and compiled by one at a time."""
+    made: Any = njit(**_SWITCHES)(function)
+    if not COMPILED:
+        return made
+    plain, file = made.compile, function.__code__.co_filename
+    cached = made._cache = _cache.cache_of(function)
+
+    def compile_in_turn(signature: Any) -> Any:
+        with _cache.compiling(cached, signature, made.targetctx, file):
+            return plain(signature)
+
+    made.compile = uninterrupted(compile_in_turn)
+    ENTRIES.append(made)
+    return made
 
 
 class CEntry:
@@ -169,26 +230,61 @@ class CEntry:
     Args:
         kernel: takes one argument, ``void*``, as an integer; or four, of which the last one
             matters: ``void*, void*, int, void*``.
-        announced: what to say, on stderr, when it has to be compiled and is not in the cache.
+        announced: what to say is compiled, on stderr, if it is not in the cache.
+        seconds: that it takes on the machine of `holdfast._cache.estimate`.
     """
 
-    def __init__(self, kernel: Callable[..., None], announced: str = "") -> None:
-        self._kernel, self._announced = kernel, announced
+    def __init__(
+        self, kernel: Callable[..., None], announced: str = "", seconds: float = 0.0
+    ) -> None:
+        self._kernel, self._announced, self._seconds = kernel, announced, seconds
         self._count = kernel.__code__.co_argcount
+        self._made: Any = None
+        self._lock = threading.Lock()
+        ENTRIES.append(self)
 
-    @cached_property
+    @property
     def _compiled(self) -> Any:
+        if self._made is None:
+            self._load()
+        return self._made
+
+    @uninterrupted
+    def _load(self) -> None:
+        with self._lock:
+            if self._made is None:
+                self._made = self._compile()
+
+    def _compile(self) -> Any:
         options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
         pointer = types.intp
         given = (pointer, pointer, types.int32, pointer)[4 - self._count :]
         made: Any = CFunc(self._kernel, (given, types.void), {}, options, pipeline_class=_Compiler)
-        made.enable_caching()
-        if self._announced and not _is_cached(_stamped(made)):
-            print(self._announced, file=sys.stderr, flush=True)
-        made.compile()
+        made._cache = _cache.cache_of(self._kernel)
+        target = made._targetdescr.target_context
+        file = self._kernel.__code__.co_filename
+        with _cache.compiling(made._cache, made._sig, target, file, self._announcement):
+            made.compile()
         return made
 
-    @cached_property
+    def _announcement(self) -> str:
+        """What to say before it is compiled."""
+        if not self._announced:
+            return ""
+        time = _cache.estimate(self._seconds)
+        return f"holdfast: compiling {self._announced}, once after installation; {time}"
+
+    @property
+    def kernel(self) -> Callable[..., None]:
+        """The kernel as it is written."""
+        return self._kernel
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is compiled or loaded in this process."""
+        return self._made is not None
+
+    @property
     def address(self) -> int:
         """Where it is."""
         return self._compiled.address
@@ -199,28 +295,66 @@ class CEntry:
         function(*(0,) * (self._count - 1), argument)
 
 
-class _CollectLater(Listener):
-    """Stops the cycle collector while one of our kernels is compiled."""
+class _Remembering:
+    """Finds types of calls as Numba's typing context does, those of numbers once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self._context: Any = cpu_target.typing_context
+
+    def __call__(self, function: Any, args: Any, kws: Any) -> Any:
+        plain: Any = type(self._context).resolve_function_type
+        if kws or type(function) is not types.Function or not all(map(_is_number, args)):
+            return plain(self._context, function, args, kws)
+        found = self._known.get((function, args))
+        if found is None or found.args not in getattr(function, "_impl_keys", ()):
+            found = plain(self._context, function, args, kws)
+            if found is not None:
+                self._known[function, args] = found
+        return found
+
+    def start(self) -> None:
+        """Answer for the context."""
+        self._context.resolve_function_type = self
+
+    def stop(self) -> None:
+        """Let the context answer itself."""
+        self._context.__dict__.pop("resolve_function_type", None)
+
+
+def _is_number(kind: Any) -> bool:
+    return isinstance(kind, types.Number | types.Boolean)
+
+
+class _WhileCompiling(Listener):
+    """Stops the cycle collector, and remembers types, while one of our kernels is compiled."""
 
     def __init__(self) -> None:
         self._resume: list[bool] = []
+        self._ours: list[bool] = []
+        self._remembering = _Remembering()
 
     def on_start(self, event: Event) -> None:
         data: Any = event.data
         ours = data["dispatcher"].py_func.__module__.startswith("holdfast.")
         self._resume.append(ours and gc.isenabled())
+        self._ours.append(ours)
         if ours:
             gc.disable()
+            self._remembering.start()
 
     def on_end(self, event: Event) -> None:
         if self._resume.pop():
             gc.enable()
+        self._ours.pop()
+        if not any(self._ours):
+            self._remembering.stop()
 
 
-register("numba:compile", _CollectLater())
+register("numba:compile", _WhileCompiling())
 
 # Called from Python.
-entry = _compiler(_SWITCHES)
+entry = _entry
 
 # Called from other kernels only, which saves time to compile them. Rounding is exactly as
 # written: for comparisons and compensated arithmetic.

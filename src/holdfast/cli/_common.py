@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 from holdfast.errors import HoldfastError, SolveError
 
-INTERRUPTED = 130  # what shells expect after Ctrl-C
-
 ContactName = Literal["coulomb", "noslip", "noslip-all", "viscous", "frictionless"]
 
 
@@ -38,6 +36,9 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
         except HoldfastError as error:
             print(f"holdfast: {error}", file=sys.stderr)
             return 1 if isinstance(error, SolveError) else 2
+        except OSError as error:
+            print(f"holdfast: {error}", file=sys.stderr)
+            return 2
 
     return guarded
 

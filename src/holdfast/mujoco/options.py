@@ -29,7 +29,7 @@ class StepOptions:
         memo_window: entries of the last step that are looked at for a constraint: lists have
             about the same order from step to step.
         sunk: surfaces may sink in by this before a step is solved again.
-        curved: squared turn of a coordinate in a step, in radians or mean sizes, that bends its
+        bend: squared turn of a coordinate in a step, in radians or mean sizes, that bends its
             path so much that the surfaces are looked at where it leads.
         same_place: part of the smaller geom's radius within which points are one contact.
         similar_normal: cosine between normals of one contact.
@@ -38,10 +38,9 @@ class StepOptions:
         uncorrected: violations below it are left as they are.
         correction_step: a correction moves no coordinate by more [m, rad]: rows are linear.
         correction_lever: nor by more than this times the violation, over the mean size for angles.
-        given_corrections: corrections after a state was given that lift out what sank in, at any
-            cost of energy.
         held_compliance: of rows that hold in a correction, as a part of that of their bodies.
-        soon_paid: what waits for energy to be lifted out and is less is tried in every step.
+        paid: largest part of the kinetic energy of an island that pays for a correction.
+        deep: what nobody can pay for and is deeper is lifted out.
         helpful: part of what it may remove that a correction removes, if it helps.
         stuck_after: corrections in a row that do not help, after which they become fewer.
         hopeless_after: the same, after which it is said that what is violated stays so.
@@ -61,7 +60,7 @@ class StepOptions:
     mocap_turn: float = 1.5
     memo_window: int = 64
     sunk: float = 1e-5
-    curved: float = 1e-4
+    bend: float = 1e-4
     same_place: float = 0.05
     similar_normal: float = 0.9
     same_normal: float = 0.9999
@@ -69,9 +68,9 @@ class StepOptions:
     uncorrected: float = 1e-6
     correction_step: float = 0.02
     correction_lever: float = 20.0
-    given_corrections: int = 20
     held_compliance: float = 1e-7
-    soon_paid: float = 1e-2
+    paid: float = 0.02
+    deep: float = 1e-4
     helpful: float = 0.1
     stuck_after: int = 5
     hopeless_after: int = 10

@@ -26,7 +26,8 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.contacts import name_of
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.stepper import Stepper
-from holdfast.tools.files import Control
+from holdfast.mujoco.support import check_timestep
+from holdfast.tools.files import Control, check_duration
 
 SAMPLES = 200  # states that are measured in one run
 EXCEEDED = 1e-3  # relative excess over the declared friction that counts
@@ -112,6 +113,8 @@ def compare(
         control: controls by time.
         progress: told the part that is done.
     """
+    check_duration(duration)
+    check_timestep(model)
     runs = variants(model, data, contact)
     ruler = _Ruler(model)
     steps = max(2, round(duration / model.opt.timestep))
