@@ -36,10 +36,13 @@ HOLDFAST = [
     "StepWarning",
     "Stepper",
     "StewartTrinkle",
+    "SweepError",
+    "SweepTable",
     "UncertifiedError",
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "cases",
     "contact",
     "coulomb",
     "errors",
@@ -49,6 +52,7 @@ HOLDFAST = [
     "lcp",
     "step",
     "stick",
+    "sweep",
     "viscous",
 ]
 

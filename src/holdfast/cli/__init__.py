@@ -8,6 +8,7 @@ from holdfast.cli.compare import Compare
 from holdfast.cli.demo import Demo
 from holdfast.cli.reproduce import Reproduce
 from holdfast.cli.simulate import Simulate
+from holdfast.cli.sweep import Sweep
 from holdfast.cli.verify import Verify
 
 
@@ -15,7 +16,7 @@ def main() -> None:
     """Run the command named on the command line."""
     commands = {
         "demo": Demo, "simulate": Simulate, "compare": Compare, "verify": Verify,
-        "reproduce": Reproduce,
+        "sweep": Sweep, "reproduce": Reproduce,
     }  # fmt: skip
     command = tyro.extras.subcommand_cli_from_dict(commands, prog="holdfast", description=_HELP)
     raise SystemExit(command.run())
