@@ -11,7 +11,7 @@ import numpy as np
 
 
 def spin(x: float, n: int, seed: int) -> dict[str, object]:
-    """Results of every type, with noise of the case's own seed; BLAS is asked for something, too."""
+    """Results of every type, with noise of the case's own seed, and of BLAS."""
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(200, 200))
     return {

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from functools import cache
 from pathlib import Path
 
 import mujoco
@@ -31,7 +30,8 @@ GRAVITY = -9.81  # [m/s^2]
 CLOSING = 0.3  # [s] without gravity, until the fingers have come to rest
 HOLD = 1.0  # [s]
 SLIPPED = 0.02  # [m] that the centre of mass moves when the hammer is lost
-LOOK = 10  # steps between two looks at the friction that is needed
+STRIDE = 5  # steps between two looks at the hammer
+LOOK = 50  # steps between two looks at the friction that is needed
 
 CANDIDATES = {
     "along": {"uniform": [-0.1, 0.13]},  # [m] from the middle of the handle to the head
@@ -42,15 +42,10 @@ CANDIDATES = {
 }
 
 
-@cache
-def model() -> mujoco.MjModel:
-    """The scene, compiled once in each worker."""
-    return mujoco.MjModel.from_xml_path(str(SCENE))
-
-
-def close(along: float, roll: float, tilt: float, yaw: float, squeeze: float) -> mujoco.MjData:
+def close(
+    scene: mujoco.MjModel, *, along: float, roll: float, tilt: float, yaw: float, squeeze: float
+) -> mujoco.MjData:
     """The fingers closed on the hammer, which floats until they have."""
-    scene = model()
     data = mujoco.MjData(scene)
     turn = np.array([1.0, 0.0, 0.0, 0.0])
     for axis, angle in (((0, 1, 0), yaw), ((1, 0, 0), tilt), ((0, 0, 1), roll)):
@@ -69,18 +64,20 @@ def close(along: float, roll: float, tilt: float, yaw: float, squeeze: float) ->
     return data
 
 
-def hold(data: mujoco.MjData, contact: hf.ContactModel) -> tuple[float, float]:
+def hold(
+    scene: mujoco.MjModel, data: mujoco.MjData, contact: hf.ContactModel
+) -> tuple[float, float]:
     """Time that the hammer is held, and the most friction that it needed meanwhile."""
-    scene = model()
     stepper, needed = hf.Stepper(scene, contact, warn=False), 0.0
     mujoco.mj_forward(scene, data)
-    begin, start = data.time, data.body("hammer").xipos.copy()
-    for k in range(round(HOLD / scene.opt.timestep)):
-        stepper.step(data)
+    hammer, begin = data.body("hammer"), data.time
+    start = hammer.xipos.copy()
+    for k in range(0, round(HOLD / scene.opt.timestep), STRIDE):
+        stepper.step(data, STRIDE)
+        if np.linalg.norm(hammer.xipos - start) > SLIPPED:
+            break
         if k % LOOK == 0:
             needed = max(needed, friction(stepper.contacts))
-        if np.linalg.norm(data.body("hammer").xipos - start) > SLIPPED:
-            break
     return data.time - begin, needed
 
 
@@ -93,13 +90,14 @@ def friction(contacts: hf.Contacts) -> float:
 
 def score(along: float, roll: float, tilt: float, yaw: float, squeeze: float) -> dict[str, object]:
     """Judge one candidate: the task of the sweep."""
-    first = close(along, roll, tilt, yaw, squeeze)
-    second = mujoco.MjData(model())
-    mujoco.mj_copyData(second, model(), first)
-    held, needed = hold(first, hf.NoSlip())
+    scene = mujoco.MjModel.from_xml_path(str(SCENE))
+    first = close(scene, along=along, roll=roll, tilt=tilt, yaw=yaw, squeeze=squeeze)
+    second = mujoco.MjData(scene)
+    mujoco.mj_copyData(second, scene, first)
+    held, needed = hold(scene, first, hf.NoSlip())
     if held < HOLD - 1e-9:  # it turns about its contacts: no friction can hold it
         needed = math.inf
-    held, _ = hold(second, hf.Coulomb())
+    held, _ = hold(scene, second, hf.Coulomb())
     return {"required_friction": needed, "time_held": held}
 
 
@@ -124,8 +122,10 @@ def picture(table: hf.SweepTable, path: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     needed = table["required_friction"]
     finite = np.isfinite(needed)
-    dots = axes[0].scatter(table["along"][finite] * 100, needed[finite], c=table["time_held"][finite],
-                           s=6, cmap="viridis", vmin=0.0, vmax=HOLD)  # fmt: skip
+    dots = axes[0].scatter(
+        table["along"][finite] * 100, needed[finite], c=table["time_held"][finite], s=6,
+        cmap="viridis", vmin=0.0, vmax=HOLD,
+    )  # fmt: skip
     axes[0].axhline(0.6, color="0.5", linewidth=1)
     axes[0].set(xlabel="along the hammer [cm]", ylabel="required friction", yscale="log")
     figure.colorbar(dots, label="time held at 0.6 [s]")
@@ -144,7 +144,7 @@ def drawn(candidate: dict[str, float]) -> np.ndarray:
 
     camera = {"lookat": [0, 0, 0], "distance": 0.5, "azimuth": 65, "elevation": -15}
     try:
-        state = close(**candidate).qpos
+        state = close(mujoco.MjModel.from_xml_path(str(SCENE)), **candidate).qpos
         return render(SCENE.read_text(), [state], camera=camera, width=640, height=480)[0]
     except NoPictureError as error:
         print(error)

@@ -21,7 +21,7 @@ from holdfast.tools.sweep.run import journal_of
 from holdfast.tools.sweep.targets import Target
 
 SLIDER = """<mujoco><option timestep="0.01"/><worldbody>
-  <geom name="floor" type="plane" size="5 5 1"/>
+  <geom name="floor" type="plane" size="5 5 1" friction="0.1"/>
   <body name="box" pos="0 0 0.1"><freejoint name="box"/>
     <geom name="box" type="box" size=".1 .1 .1" mass="1" friction=".5"/></body>
   <body name="cart" pos="0 3 0.5"><joint name="cart" type="slide" axis="1 0 0"/>
@@ -59,7 +59,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_plan_of_a_scene(folder: Path) -> None:
-    """Sliding distance is v^2 / (2 mu g), travel of the cart F t^2 / (2 m)."""
+    """Sliding distance is v t - mu g t^2 / 2, travel of the cart F t^2 / (2 m)."""
     done = holdfast("sweep", str(folder / "plan.toml"), "--workers", "1", "--format", "json")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
@@ -68,7 +68,8 @@ def test_a_plan_of_a_scene(folder: Path) -> None:
         speed, push, mu = (float(row[key]) for key in ("speed", "push", "geom.box.friction[0]"))
         assert float(row["time"]) == pytest.approx(0.5) and row["ended"] == "false"
         assert float(row["sensor.travel"]) == pytest.approx(push * 0.5**2 / 4, rel=0.05)
-        slid = min(speed**2 / (2 * mu * 9.81), speed * 0.5 - mu * 9.81 * 0.5**2 / 2)
+        moves = min(0.5, speed / (mu * 9.81))  # [s]
+        slid = speed * moves - mu * 9.81 * moves**2 / 2
         assert float(row["sensor.place[0]"]) == pytest.approx(slid, abs=0.01)
         assert row["error"] == ""
         if speed:
@@ -125,7 +126,7 @@ def test_a_sweep_of_failures_says_so(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text('task = "mine.py:bad"\n[grid]\nx = [1, 2]\n')
     done = holdfast("sweep", str(tmp_path / "plan.toml"), "--workers", "1")
     assert done.returncode == 1 and "2 failed" in done.stdout
-    assert done.stdout.count("OSError: no such luck") == 2 or "2 × " not in done.stdout
+    assert "2 × OSError: no such luck" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -170,7 +171,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
         ('scene = "slider.xml"\n[grid]\n"geom.box.mass" = ["x"]', "mass.*cannot be 'x'"),
         ('scene = "slider.xml"\ncontact = "glue"\n[grid]\n"ctrl.push" = [1]', "is 'glue'"),
         ('scene = "slider.xml"\nduration = -1\n[grid]\n"ctrl.push" = [1]', "duration: is -1"),
-        ('scene = "slider.xml"\nuntil = {sensor = "a"}\n[grid]\n"ctrl.push" = [1]', "no sensor 'a'"),
+        ('scene = "slider.xml"\nuntil = {sensor = "a"}\n[grid]\n"ctrl.push" = [1]', "sensor 'a'"),
         ('scene = "slider.xml"\nnoise = {pos = 1}\n[grid]\n"ctrl.push" = [1]', "'pos' is none of"),
         ('task = "mine"\n[grid]\nx = [1]', "expected file.py:function"),
         ('task = "none.py:f"\n[grid]\nx = [1]', "none.py cannot be imported"),

@@ -48,7 +48,7 @@ def test_samples_follow_their_distributions(method: Any) -> None:
         method=method, seed=3,
     )  # fmt: skip
     column = {name: np.array([case[name] for case in cases]) for name in cases[0]}
-    assert -1 <= column["u"].min() and column["u"].max() <= 3
+    assert column["u"].min() >= -1 and column["u"].max() <= 3
     assert column["u"].mean() == pytest.approx(1.0, abs=0.2)
     assert np.median(np.log10(column["l"])) == pytest.approx(0.0, abs=0.4)
     assert (column["g"].mean(), column["g"].std()) == pytest.approx((5.0, 2.0), abs=0.25)
@@ -240,7 +240,7 @@ def test_journal_cut_off_anywhere_makes_the_same_table(tmp_path: Path, cut: int)
         ([{"n": [1]}], {}, "of type list"),
         ([{"n": float("nan")}], {}, "not finite"),
         ([{"n": 1}], {"workers": 0}, "workers: is 0"),
-        ([{"n": 1}], {"backend": "mpi"}, "expected processes, threads, dask or ray"),
+        ([{"n": 1}], {"backend": "mpi"}, "expected processes, threads, dask, ray"),
         ([{"n": 1}], {"scheduler": "tcp://here"}, "is for backend dask or ray"),
         ([{"n": 1}], {"out": "t.xlsx"}, r"\.parquet or \.csv"),
     ],
@@ -252,7 +252,7 @@ def test_what_does_not_fit_is_refused(cases: Any, more: Any, word: str) -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(hf.InputError, match="file/t.csv.journal cannot be written"):
+    with pytest.raises(hf.InputError, match=r"file/t\.csv\.journal cannot be written"):
         run(sweep_tasks.picky, [{"n": 1}], tmp_path / "file" / "t.csv")
 
 
@@ -279,6 +279,14 @@ def test_a_case_that_kills_its_worker_is_a_row(tmp_path: Path) -> None:
     assert [row["n"] for row in table.failed] == [5]
     assert "the worker died: SIGKILL" in str(table.rows[5]["error"])
     assert table["twice"][[4, 6]].tolist() == [8.0, 12.0]
+
+
+def test_a_task_that_cannot_be_sent_is_refused() -> None:
+    from threading import Lock
+
+    lock = Lock()
+    with pytest.raises(hf.InputError, match=r"task: .* cannot be sent to workers"):
+        run(lambda n: {"free": lock.acquire(False)}, hf.cases.grid({"n": [1, 2]}), workers=2)
 
 
 SCRIPT = """

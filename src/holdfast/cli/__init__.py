@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tyro
 
+from holdfast.cli.bench import Bench
 from holdfast.cli.compare import Compare
 from holdfast.cli.demo import Demo
 from holdfast.cli.reproduce import Reproduce
@@ -16,7 +17,7 @@ def main() -> None:
     """Run the command named on the command line."""
     commands = {
         "demo": Demo, "simulate": Simulate, "compare": Compare, "verify": Verify,
-        "sweep": Sweep, "reproduce": Reproduce,
+        "sweep": Sweep, "bench": Bench, "reproduce": Reproduce,
     }  # fmt: skip
     command = tyro.extras.subcommand_cli_from_dict(commands, prog="holdfast", description=_HELP)
     raise SystemExit(command.run())

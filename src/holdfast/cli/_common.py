@@ -15,6 +15,7 @@ __all__ = ["INTERRUPTED", "ContactName", "contact_model", "exit_code", "progress
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
+
 def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
     """Let a command print an error of ours as one line, without a traceback, and return a code."""
 

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 from holdfast.errors import InputError
@@ -107,7 +108,8 @@ def _joblib(name: str, count: int | None, **options: Any) -> Iterator[Run]:
 
     def run(cases: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
         calls = (delayed(run_case)(*each) for each in cases)
-        return iter(Parallel(return_as="generator_unordered")(calls))
+        rows: Any = Parallel(return_as="generator_unordered")(calls)
+        return iter(rows)
 
     with parallel_config(name, n_jobs=-1 if count is None else count, **options):
         yield run
@@ -128,13 +130,17 @@ def _threads(count: int | None, scheduler: str | None) -> Iterator[Run]:
 @contextmanager
 def _dask(count: int | None, scheduler: str | None) -> Iterator[Run]:
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError as error:
-        raise InputError("backend", "dask is not installed: pip install 'holdfast[dask]'") from error
+        raise InputError(
+            "backend", "dask is not installed: pip install 'holdfast[dask]'"
+        ) from error
     here = {"n_workers": count or os.cpu_count(), "threads_per_worker": 1,
             "dashboard_address": None}  # fmt: skip
     try:
-        client = Client(scheduler, timeout=WAIT) if scheduler else Client(**here)
+        client = (
+            distributed.Client(scheduler, timeout=WAIT) if scheduler else distributed.Client(**here)
+        )
     except (OSError, ValueError) as error:
         raise InputError("scheduler", f"{scheduler} does not answer ({error}); start it with dask "
                          "scheduler, and its workers with dask worker") from error  # fmt: skip
@@ -146,7 +152,7 @@ def _dask(count: int | None, scheduler: str | None) -> Iterator[Run]:
 def _ray(count: int | None, scheduler: str | None) -> Iterator[Run]:
     """Ray without joblib: its backend for joblib returns nothing before everything is done."""
     try:
-        import ray
+        ray: Any = import_module("ray")
     except ImportError as error:
         raise InputError("backend", "ray is not installed: pip install 'holdfast[ray]'") from error
     ours = not ray.is_initialized()

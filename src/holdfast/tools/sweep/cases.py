@@ -35,7 +35,7 @@ SEEDS = 2**32  # seeds are below: all generators take them
 def grid(values: Mapping[str, Sequence[Any]]) -> list[Case]:
     """All combinations of the values of each parameter; those of the last one change first."""
     for name, several in values.items():
-        if isinstance(several, str) or not len(several):
+        if isinstance(several, str) or not isinstance(several, Iterable) or not list(several):
             raise InputError(f"grid.{name}", f"is {several!r}; expected a list of values")
     return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 

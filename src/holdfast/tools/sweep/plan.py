@@ -175,8 +175,12 @@ def _sample(given: Mapping[str, Any]) -> list[Case]:
     if unknown or not {"count", "parameters"} <= given.keys():
         raise InputError("sample", f"has {', '.join(given)}; expected count, [sample.parameters], "
                          "and perhaps seed and method")  # fmt: skip
-    return make.sample(_integer(given, "count", 0), given["parameters"],
-                       seed=_integer(given, "seed", 0), method=given.get("method", "random"))
+    return make.sample(
+        _integer(given, "count", 0),
+        given["parameters"],
+        seed=_integer(given, "seed", 0),
+        method=given.get("method", "random"),
+    )
 
 
 def _file_task(given: Mapping[str, Any], folder: Path, path: Path) -> FileTask:

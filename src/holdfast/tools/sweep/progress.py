@@ -22,9 +22,15 @@ def case_bar(what: str, total: int, done: int, *, quiet: bool) -> Iterator[Advan
         yield lambda failed: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Task as Bar
-    from rich.progress import TimeRemainingColumn
     from rich.text import Text
 
     class Rate(ProgressColumn):

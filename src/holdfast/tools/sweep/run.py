@@ -202,7 +202,9 @@ class _Pool:
 
     def run(self, advance: Advance) -> None:
         """Run all, or as many as there is room on the disk for."""
-        from joblib.externals.loky.process_executor import BrokenProcessPool
+        from pickle import PicklingError
+
+        from joblib.externals.loky.process_executor import BrokenProcessPool, TerminatedWorkerError
 
         self._check_room()
         with workers(self.backend, self.count, self.scheduler) as run:
@@ -210,8 +212,12 @@ class _Pool:
                 try:
                     for row in run(self._calls()):
                         self._keep(row, advance)
-                except BrokenProcessPool:
+                except TerminatedWorkerError:
                     self._run_suspects(advance)
+                except (BrokenProcessPool, PicklingError) as error:
+                    raise InputError("task", f"{_name(self.task)} cannot be sent to workers "
+                                     f"({error.__cause__ or error}); put it into a module that "
+                                     "they can import") from error  # fmt: skip
                 except (SweepError, InputError):
                     raise
                 except Exception as error:  # of a cluster: tasks' own errors are rows
@@ -239,7 +245,7 @@ class _Pool:
     def _run_suspects(self, advance: Advance) -> None:
         """Run those cases alone that workers had when one of them died; note which one kills it."""
         from joblib.externals.loky import ProcessPoolExecutor
-        from joblib.externals.loky.process_executor import BrokenProcessPool
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         suspects = [key for key in self.missing if key in self.handed]
         executor = ProcessPoolExecutor(max_workers=1)
@@ -249,7 +255,7 @@ class _Pool:
                     return
                 try:
                     row = executor.submit(run_case, *self._call(key)).result()
-                except BrokenProcessPool as died:
+                except TerminatedWorkerError as died:
                     executor = ProcessPoolExecutor(max_workers=1)
                     row = {"key": key, "case": self.missing[key][0], "result": None, "seconds": 0.0,
                            "error": f"the worker died: {_cause(died)}"}  # fmt: skip

@@ -83,7 +83,7 @@ class SceneTask:
         contact = contact_model(given["contact"], self.mu_v)
         stepper = Stepper(model, contact, warn=False)
         needed, ended = self._run(stepper, data, given["duration"], control, self._held(parameters))
-        return {
+        columns = {
             "time": data.time,
             "ended": ended,
             "required_friction": needed,
@@ -91,8 +91,12 @@ class SceneTask:
             "fastest_slip": stepper.fastest_slip,
             "inconsistent_steps": stepper.inconsistent_steps,
             "uncertified_steps": stepper.uncertified_steps,
-            **_sensors(model, data),
         }
+        if model.nsensor:
+            stepper.forward(
+                data
+            )  # sensors of the last state; a step leaves those of the one before
+        return columns | _sensors(model, data)
 
     @property
     def stamp(self) -> dict[str, Any]:
@@ -108,7 +112,7 @@ class SceneTask:
         """Refuse a case that does not fit the scene, before workers start."""
         parameters = {name: value for name, value in case.items() if name != "seed"}
         given = self._settings(parameters)
-        model, data = self._start(given, parameters, 0)
+        model, _ = self._start(given, parameters, 0)
         if given["control"]:
             files.load_control(Path(given["control"]), model)
         contact_model(given["contact"], self.mu_v)
@@ -153,8 +157,10 @@ class SceneTask:
         key = given["keyframe"]
         files.set_keyframe(model, data, None if key is None else str(key))
         rng = np.random.default_rng(seed)
-        noise = {name: self.noise.get(name, 0.0) * rng.normal(size=size)
-                 for name, size in (("qpos", model.nv), ("qvel", model.nv), ("ctrl", model.nu))}
+        noise = {
+            name: self.noise.get(name, 0.0) * rng.normal(size=size)
+            for name, size in (("qpos", model.nv), ("qvel", model.nv), ("ctrl", model.nu))
+        }
         mujoco.mj_integratePos(model, data.qpos, noise["qpos"], 1.0)
         data.qvel += noise["qvel"]
         data.ctrl += noise["ctrl"]

@@ -1,11 +1,11 @@
 """Places in a scene that a parameter sets: a property of the model, a control, a start value.
 
-    geom.NAME.FIELD[i]    of a geom, body, joint, site, actuator, tendon, equality, pair, ...: as in
-                          MuJoCo's MjSpec, changed before the model is compiled
-    option.FIELD[i]       of the simulation, as option.timestep or option.gravity[2]
-    ctrl.ACTUATOR         a control, kept for the whole run
-    qpos.JOINT[i]         where a joint starts; i only for free and ball joints
-    qvel.JOINT[i]         how fast it starts
+geom.NAME.FIELD[i]    of a geom, body, joint, site, actuator, tendon, equality, pair, ...: as in
+                      MuJoCo's MjSpec, changed before the model is compiled
+option.FIELD[i]       of the simulation, as option.timestep or option.gravity[2]
+ctrl.ACTUATOR         a control, kept for the whole run
+qpos.JOINT[i]         where a joint starts; i only for free and ball joints
+qvel.JOINT[i]         how fast it starts
 """
 
 from __future__ import annotations
@@ -76,8 +76,11 @@ class Target:
         element = spec.option if self.kind == "option" else getattr(spec, self.kind)(self.name)
         if element is None:
             names = [each.name for each in getattr(spec, ELEMENTS[self.kind]) if each.name]
-            raise InputError(self.text, f"the scene has no {self.kind} {self.name!r}; it has "
-                             + (", ".join(names) or f"none with a name (give the {self.kind} one)"))
+            raise InputError(
+                self.text,
+                f"the scene has no {self.kind} {self.name!r}; it has "
+                + (", ".join(names) or f"none with a name (give the {self.kind} one)"),
+            )
         if self.field.startswith("_") or not hasattr(element, self.field):
             raise InputError(self.text, f"{self.kind} has no field {self.field!r} in MuJoCo's "
                              "MjSpec")  # fmt: skip
