@@ -41,6 +41,7 @@ def test_the_command_as_json(tmp_path: Path) -> None:
     assert all(any(name in text for text in (*peers, notes)) for name in ("Pinocchio", "Siconos"))
 
 
+@pytest.mark.slow
 def test_the_command_for_people() -> None:
     done = holdfast("bench", "--quick", "--scenes", "grasp", "--parts", "step")
     assert done.returncode == 0, done.stderr

@@ -265,7 +265,7 @@ def table_of(tmp_path: Path, name: str, **more: Any) -> bytes:
     return out.read_bytes()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_bytes_are_the_same_for_any_number_of_workers(tmp_path: Path, suffix: str) -> None:
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
@@ -319,21 +319,48 @@ def finish(task: str, out: Path, workers: int) -> bytes:
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 @pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_killed_the_table_is_the_same(tmp_path: Path, times: int) -> None:
-    expected = finish("slow", tmp_path / "whole.csv", 2)
+    workers = 1 if times == 1 else 2
+    expected = finish("slow", tmp_path / "whole.csv", workers)
     out = tmp_path / "killed.csv"
     journal = journal_of(out)
     for _ in range(times):
         before = lines(journal)
-        process = start("slow", out, 2)
+        process = start("slow", out, workers)
         end = time.monotonic() + 60
         while lines(journal) < before + 12 and time.monotonic() < end:
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert before < lines(journal) < 121 and not out.exists()
-    assert finish("slow", out, 2) == expected
+    assert finish("slow", out, workers) == expected
 
 
+def test_when_no_more_room_can_be_reserved_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not hasattr(os, "posix_fallocate"):
+        pytest.skip("room is reserved by posix_fallocate")
+    run(sweep_tasks.wordy, CASES, tmp_path / "whole.csv")
+    real, calls = os.posix_fallocate, []
+
+    def fill_up(fd: int, offset: int, size: int) -> None:
+        calls.append(offset)
+        if len(calls) > 1:
+            raise OSError(28, "No space left on device")
+        real(fd, offset, size)
+
+    out = tmp_path / "full.csv"
+    monkeypatch.setattr(os, "posix_fallocate", fill_up)
+    with pytest.raises(hf.SweepError, match=r"No space left .* of 60 cases are finished and kept"):
+        run(sweep_tasks.wordy, CASES, out)
+    kept = lines(journal_of(out)) - 1
+    assert 0 < kept < 60 and len(calls) == 2
+    monkeypatch.undo()
+    run(sweep_tasks.wordy, CASES, out)
+    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 def test_when_the_disk_is_full_nothing_is_lost(tmp_path: Path) -> None:
     """A limit for the size of files fails as a full disk does, at the same system calls."""
@@ -375,6 +402,7 @@ def test_a_table_that_cannot_be_written_leaves_the_journal(
     assert len(run(sweep_tasks.spin, CASES[:4], out)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes by /proc")
 def test_workers_of_a_killed_sweep_end(tmp_path: Path) -> None:
     if not Path("/proc/self/stat").exists():

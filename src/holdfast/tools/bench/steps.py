@@ -73,7 +73,7 @@ def drake_step(scene: Scene) -> Call:
     if scene.servos:
         raise MissingPeer("its parser leaves out keyframes and servos")
     logging.getLogger("drake").setLevel(logging.ERROR)
-    model, h = scene.model, float(scene.model.opt.timestep)
+    h = float(scene.model.opt.timestep)
     drake: Any = import_module("pydrake.all")
     builder = drake.DiagramBuilder()
     plant, _ = drake.AddMultibodyPlantSceneGraph(builder, h)
