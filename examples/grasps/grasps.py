@@ -31,7 +31,7 @@ CLOSING = 0.3  # [s] without gravity, until the fingers have come to rest
 HOLD = 1.0  # [s]
 SLIPPED = 0.02  # [m] that the centre of mass moves when the hammer is lost
 STRIDE = 5  # steps between two looks at the hammer
-LOOK = 50  # steps between two looks at the friction that is needed
+LOOK = 25  # steps between two looks at the friction that is needed
 
 CANDIDATES = {
     "along": {"uniform": [-0.1, 0.13]},  # [m] from the middle of the handle to the head
@@ -82,9 +82,9 @@ def hold(
 
 
 def friction(contacts: hf.Contacts) -> float:
-    """The most friction that a contact needs; infinite unless both fingers touch the hammer."""
+    """The most friction that a pressed contact needs; infinite unless both fingers touch."""
     fingers = {name for pair in contacts.bodies if "hammer" in pair for name in pair}
-    pressed = contacts.normal_force > 1e-3 * contacts.normal_force.sum()
+    pressed = contacts.normal_force > 0.01 * contacts.normal_force.sum()
     return float(contacts.required[pressed].max()) if len(fingers) == 3 else math.inf
 
 
@@ -102,10 +102,8 @@ def score(along: float, roll: float, tilt: float, yaw: float, squeeze: float) ->
 
 
 def best_and_worst(table: hf.SweepTable) -> tuple[dict, dict]:
-    """The candidate that needs the least friction, and of those that need the most, the one that
-    is lost first.
-    """
-    rows = [row for row in table if row["error"] is None]
+    """The candidate that needs least friction, and the first to be lost of those in the fingers."""
+    rows = [row for row in table if row["error"] is None and row["required_friction"] < math.inf]
     best = min(rows, key=lambda row: row["required_friction"])
     worst = min(rows, key=lambda row: (row["time_held"], -row["required_friction"]))
     return best, worst
@@ -142,7 +140,7 @@ def drawn(candidate: dict[str, float]) -> np.ndarray:
     """The grasp as MuJoCo draws it; an empty picture where there is no OpenGL."""
     from holdfast.tools.render import NoPictureError, render
 
-    camera = {"lookat": [0, 0, 0], "distance": 0.5, "azimuth": 65, "elevation": -15}
+    camera = {"lookat": [0, 0, 0], "distance": 0.8, "azimuth": 65, "elevation": -15}
     try:
         state = close(mujoco.MjModel.from_xml_path(str(SCENE)), **candidate).qpos
         return render(SCENE.read_text(), [state], camera=camera, width=640, height=480)[0]
