@@ -56,7 +56,17 @@ from holdfast.models import (
 
 if TYPE_CHECKING:
     from holdfast.events import EventDriven
-    from holdfast.mujoco import Contacts, Stepper, build_problem, forward, step
+    from holdfast.mujoco import (
+        Contacts,
+        Rollout,
+        RunFailure,
+        RunStatus,
+        Stepper,
+        build_problem,
+        forward,
+        rollout,
+        step,
+    )
     from holdfast.tools.sweep import SweepTable, cases, sweep
 
 __version__ = "0.1.0"
@@ -85,6 +95,9 @@ __all__ = [
     "NotPositiveDefiniteError",
     "NotSymmetricError",
     "RayTerminationError",
+    "Rollout",
+    "RunFailure",
+    "RunStatus",
     "SolveError",
     "StepWarning",
     "Stepper",
@@ -103,6 +116,7 @@ __all__ = [
     "forward",
     "frictionless",
     "lcp",
+    "rollout",
     "step",
     "stick",
     "sweep",
@@ -110,7 +124,10 @@ __all__ = [
 ]
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = ("Contacts", "Stepper", "build_problem", "forward", "step")
+_OF_MUJOCO = (
+    "Contacts", "Rollout", "RunFailure", "RunStatus", "Stepper", "build_problem", "forward",
+    "rollout", "step",
+)  # fmt: skip
 _OF_SWEEP = ("SweepTable", "cases", "sweep")
 
 

@@ -21,7 +21,17 @@ import numpy as np
 
 
 class HoldfastError(Exception):
-    """Base of every exception raised on purpose by holdfast."""
+    """Base of every exception raised on purpose by holdfast. All of them can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(kind: type[HoldfastError], args: Any, fields: dict[str, Any]) -> HoldfastError:
+    """An error of another process: its message and attributes, whatever its constructor wants."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class InputError(HoldfastError, ValueError):

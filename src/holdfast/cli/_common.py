@@ -11,9 +11,7 @@ from typing import Any
 from holdfast.errors import HoldfastError, SolveError
 from holdfast.tools.contact_names import ContactName, contact_model
 
-__all__ = ["INTERRUPTED", "ContactName", "contact_model", "exit_code", "progress_bar"]
-
-INTERRUPTED = 130  # what shells expect after Ctrl-C
+__all__ = ["ContactName", "contact_model", "exit_code", "progress_bar"]
 
 
 def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -26,6 +24,9 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
         except HoldfastError as error:
             print(f"holdfast: {error}", file=sys.stderr)
             return 1 if isinstance(error, SolveError) else 2
+        except OSError as error:
+            print(f"holdfast: {error}", file=sys.stderr)
+            return 2
 
     return guarded
 

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import INTERRUPTED, exit_code
+from holdfast.cli._common import exit_code
+from holdfast.cli._interrupt import INTERRUPTED
+
+
+@contextmanager
+def _said_when_interrupted(text: str) -> Iterator[None]:
+    """Print a text at once when Ctrl-C comes: workers may take a while to end."""
+    before: Any = signal.getsignal(signal.SIGINT)
+
+    def interrupted(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        print(text, file=sys.stderr, flush=True)
+        before(number, frame)
+
+    if not callable(before):  # ignored, as in the background of some shells
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)
@@ -58,15 +82,16 @@ class Sweep:
         if self.dry_run:
             return self._show(plan)
         begin = time.monotonic()
+        advice = (f"interrupted: finished cases are kept in {journal_of(out)}; the same command "
+                  "goes on")  # fmt: skip
         try:
-            table = sweep(
-                plan.task, plan.cases, out, workers=self.workers, backend=self.backend,
-                scheduler=self.scheduler, seed=plan.seed, retry_failed=self.retry_failed,
-                fresh=self.fresh, progress=self.format == "human",
-            )  # fmt: skip
+            with _said_when_interrupted(advice):
+                table = sweep(
+                    plan.task, plan.cases, out, workers=self.workers, backend=self.backend,
+                    scheduler=self.scheduler, seed=plan.seed, retry_failed=self.retry_failed,
+                    fresh=self.fresh, progress=self.format == "human",
+                )  # fmt: skip
         except KeyboardInterrupt:
-            print(f"interrupted: finished cases are kept in {journal_of(out)}; the same command "
-                  "goes on", file=sys.stderr)  # fmt: skip
             return INTERRUPTED
         self._print(table, time.monotonic() - begin)
         return 1 if len(table.failed) == len(table) else 0

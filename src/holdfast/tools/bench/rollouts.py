@@ -38,8 +38,8 @@ def time_rollouts(scene: Scene, seconds: float) -> tuple[Times | None, list[str]
             pools.append(pool)
             name = f"{count} thread" + "s" * (count > 1)
             calls[f"holdfast, {name}"] = _call(
-                lambda data=datas[0], count=count: ours(
-                    model, data, states, control, nstep=STEPS, nthread=count
+                lambda datas=datas, count=count: ours(
+                    model, datas, states, control, nstep=STEPS, nthread=count, warn=False
                 ),
                 runs,
             )
