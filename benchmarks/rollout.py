@@ -126,7 +126,9 @@ def measure(scene: Scene, threads: int, rounds: int) -> Outcome:
     states, control = start(scene, model)
     control = control.reshape(1, 1, -1) if control.size else None
     work = [mujoco.MjData(model) for _ in range(threads)]
-    out = {who: np.empty((scene.runs, scene.steps, states.shape[1])) for who in ("mujoco", "holdfast")}
+    out = {
+        who: np.empty((scene.runs, scene.steps, states.shape[1])) for who in ("mujoco", "holdfast")
+    }
     outcome, count = Outcome(scene.name, threads), scene.runs * scene.steps
 
     def theirs(n: int) -> None:
@@ -197,14 +199,14 @@ def main() -> None:
             print(f"{heading:>24}  {cell}")
         print(f"{'runs that failed':>24}  {outcome.failed}\n", flush=True)
     cores = float(np.median([each for o in outcomes for each in o.cores]))
-    busy = "" if cores > 0.9 * given.threads else ": the machine is busy, ratios of threads say little"
+    busy = "" if cores > 0.9 * given.threads else ": the machine is busy"
     print(f"{given.threads} plain loops at once get {cores:.2f} cores{busy}")
     versions = {"mujoco": mujoco.__version__, "numpy": np.__version__,
                 "python": platform.python_version(), "machine": platform.machine(),
                 "cores": os.cpu_count()}  # fmt: skip
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "rollout.json").write_text(json.dumps(
-        {"versions": versions, "scenes": [asdict(o) for o in outcomes]}, indent=1) + "\n")  # fmt: skip
+    record = {"versions": versions, "scenes": [asdict(o) for o in outcomes]}
+    (given.out / "rollout.json").write_text(json.dumps(record, indent=1) + "\n")
     lines = [headings(given.threads), ("---", *["---:"] * 9), *map(cells, outcomes)]
     text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     (given.out / "rollout.md").write_text(f"**Rollouts beside MuJoCo's**\n\n{text}\n")

@@ -14,6 +14,7 @@ import numpy as np
 
 try:
     import gymnasium
+
     import holdfast.gym
 except ImportError:
     gymnasium = None

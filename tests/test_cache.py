@@ -18,7 +18,7 @@ from holdfast import _cache
 pytestmark = pytest.mark.jit
 
 # One kernel that takes a second, as the step takes a minute.
-KERNEL = '''
+KERNEL = """
 import os, sys, time
 import numba
 from holdfast import _cache, _jit
@@ -45,7 +45,7 @@ def outer(x):
 start = time.perf_counter()
 assert outer(1.0) == 6.0
 print(Count.compiled, outer._cache.cache_path)
-'''
+"""
 
 
 def environment(**changes: Any) -> dict[str, str]:
@@ -81,7 +81,10 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def test_kernels_are_kept_beside_their_source(script: Path) -> None:
-    assert finish(start(script, NUMBA_CACHE_DIR=None))[:2] == (2, str(script.parent / "__pycache__"))
+    assert finish(start(script, NUMBA_CACHE_DIR=None))[:2] == (
+        2,
+        str(script.parent / "__pycache__"),
+    )
     assert finish(start(script, NUMBA_CACHE_DIR=None))[0] == 0
 
 
@@ -96,7 +99,9 @@ def read_only(folder: Path) -> None:
     (folder / "__pycache__").write_text("not a directory")
 
 
-def test_without_a_home_kernels_are_kept_among_temporary_files(script: Path, tmp_path: Path) -> None:
+def test_without_a_home_kernels_are_kept_among_temporary_files(
+    script: Path, tmp_path: Path
+) -> None:
     read_only(script.parent)
     (tmp_path / "tmp").mkdir()
     blocked = tmp_path / "home"
@@ -110,7 +115,9 @@ def test_without_a_home_kernels_are_kept_among_temporary_files(script: Path, tmp
     assert count == 0 and not said
 
 
-def test_where_nothing_can_be_written_kernels_work_and_it_is_said(script: Path, tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_kernels_work_and_it_is_said(
+    script: Path, tmp_path: Path
+) -> None:
     read_only(script.parent)
     blocked = tmp_path / "home"
     blocked.write_text("not a directory")
@@ -124,8 +131,9 @@ def test_where_nothing_can_be_written_kernels_work_and_it_is_said(script: Path, 
     assert said.count("compiled in every process") == 1 and "Set NUMBA_CACHE_DIR" in said
 
 
-def test_a_directory_that_others_can_write_is_not_used(tmp_path: Path,
-                                                       monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_directory_that_others_can_write_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     path = Path(_cache._temporary() or "")
     assert path.parent == tmp_path and path.stat().st_mode & 0o777 == 0o700
@@ -161,8 +169,13 @@ def test_two_processes_that_start_together_compile_once(script: Path) -> None:
 
 
 def test_a_process_that_is_killed_leaves_no_lock(script: Path) -> None:
-    endless = script.read_text().replace("register(", "import holdfast._jit as j\n"
-        "def slow(self, *a):\n    time.sleep(60)\nj._PartCompiler.__init__ = slow\nregister(", 1)  # fmt: skip
+    endless = script.read_text().replace(
+        "register(",
+        "import holdfast._jit as j\n"
+        "def slow(self, *a):\n    time.sleep(60)\n"
+        "j._PartCompiler.__init__ = slow\nregister(",
+        1,
+    )
     (script.parent / "endless.py").write_text(endless.replace("kernels", "endless"))
     process = start(script.parent / "endless.py", NUMBA_CACHE_DIR=None)
     lock = script.parent / "__pycache__" / "holdfast.lock"
@@ -186,9 +199,13 @@ def test_a_damaged_file_is_compiled_again(script: Path) -> None:
 
 
 def test_a_full_disk_is_said_and_the_kernel_works(script: Path) -> None:
-    full = script.read_text().replace("import numba\n", "import numba, numba.core.caching as n, errno\n"
+    full = script.read_text().replace(
+        "import numba\n",
+        "import numba, numba.core.caching as n, errno\n"
         "def full(self, *a): raise OSError(errno.ENOSPC, 'No space left on device')\n"
-        "n.IndexDataCacheFile.save = full\n", 1)  # fmt: skip
+        "n.IndexDataCacheFile.save = full\n",
+        1,
+    )
     script.write_text(full)
     count, _, said = finish(start(script, NUMBA_CACHE_DIR=None))
     assert count == 2 and "No space left on device" in said
@@ -200,7 +217,9 @@ def test_the_stamp_is_of_contents_not_of_dates(tmp_path: Path) -> None:
     code = "from holdfast import _cache; print(_cache.stamp())"
     stamps = []
     for name in ("one", "two"):
-        shutil.copytree(source, tmp_path / name / "holdfast", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source, tmp_path / name / "holdfast", ignore=shutil.ignore_patterns("__pycache__")
+        )
         if name == "two":
             for file in (tmp_path / name).rglob("*.py"):
                 os.utime(file, (1, 1))
@@ -235,8 +254,9 @@ assert abs(data.qpos[2] - 0.1) < 1e-6
     changes = {"NUMBA_CACHE_DIR": None, "HOME": blocked, "XDG_CACHE_HOME": blocked / "x",
                "TMPDIR": tmp_path / "tmp", "PYTHONPATH": copy.parent,
                "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+    pipe = subprocess.PIPE
     process = subprocess.Popen([sys.executable, "-c", code], env=environment(**changes),
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+                               stdout=pipe, stderr=pipe, text=True)  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     begun = float(process.stdout.readline())
     said = process.stderr.readline() + process.stderr.readline()

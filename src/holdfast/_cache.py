@@ -13,6 +13,9 @@ Who compiles a kernel holds a lock on its directory. A second process waits for 
 then finds the kernel.
 """
 
+# pyright: reportIncompatibleMethodOverride=false
+# (Types of Numba's abstract methods are those of their empty bodies.)
+
 from __future__ import annotations
 
 import contextlib
@@ -43,8 +46,8 @@ _WITH_KERNELS = ("linalg", "lcp", "contact", "models", "mujoco", "events")
 _LOCK = "holdfast.lock"
 _REFERENCE = 0.0034  # [s] that `_speed` takes where compilation was timed
 NOWHERE = (
-    "holdfast: no directory for compiled kernels can be written, neither {tried}; they are compiled "
-    "in every process. Set NUMBA_CACHE_DIR to a directory that can be written"
+    "holdfast: no directory for compiled kernels can be written, neither {tried}; they are "
+    "compiled in every process. Set NUMBA_CACHE_DIR to a directory that can be written"
 )
 TEMPORARY = (
     "holdfast: the installation and the user's cache directory cannot be written; compiled kernels "
@@ -63,13 +66,16 @@ def tell(text: str) -> None:
 def stamp() -> str:
     """A digest of all sources of kernels, and of MuJoCo's version, whose structs they know."""
     root, digest = Path(__file__).parent, hashlib.sha256()
-    files = [*root.glob("*.py"), *(file for name in _WITH_KERNELS for file in (root / name).rglob("*.py"))]
+    files = [
+        *root.glob("*.py"),
+        *(file for name in _WITH_KERNELS for file in (root / name).rglob("*.py")),
+    ]
     for file in sorted(files):
-        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    try:
+        digest.update(
+            file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0"
+        )
+    with contextlib.suppress(PackageNotFoundError):
         digest.update(version("mujoco").encode())
-    except PackageNotFoundError:
-        pass
     return digest.hexdigest()
 
 
@@ -104,8 +110,9 @@ def _temporary() -> str | None:
 def directories(file: str) -> Iterator[str]:
     """Directories for the kernels of a source file, the best one first."""
     part = _CacheLocator.get_suitable_cache_subpath(file)
-    if config.CACHE_DIR:
-        yield os.path.join(config.CACHE_DIR, part)
+    given = getattr(config, "CACHE_DIR", "")
+    if given:
+        yield os.path.join(given, part)
     yield os.path.join(os.path.dirname(file), "__pycache__")
     with contextlib.suppress(OSError, RuntimeError):
         yield os.path.join(_user_directory(), part)
@@ -126,10 +133,12 @@ class _Locator(_SourceFileBackedLocatorMixin, _CacheLocator):
     def __init__(self, function: Any, file: str, path: str) -> None:
         self._py_file, self._lineno, self._path = file, function.__code__.co_firstlineno, path
 
-    def get_cache_path(self) -> str:
+    def get_cache_path(self) -> Any:
+        """The directory."""
         return self._path
 
-    def get_source_stamp(self) -> str:
+    def get_source_stamp(self) -> Any:
+        """What the sources were when a kernel was kept."""
         return stamp()
 
 

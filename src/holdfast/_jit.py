@@ -18,6 +18,11 @@ Loops over coordinates and contacts are short. Unrolled, as compilers do for lon
 the processor's instruction cache and are slower when a step comes to them after other work. They
 are vectorised, not unrolled.
 
+Most of the time to compile is spent in Numba, not in LLVM, and much of it on two questions that
+come up again and again: which of dozens of implementations an operator has for two numbers, and
+whether the compiler's options are still the same. The answers are remembered while one of our
+kernels is compiled.
+
 Compilation makes millions of small objects that live until it ends; Python's cycle collector
 walks over them again and again for nothing, and is stopped meanwhile.
 
@@ -38,8 +43,9 @@ from llvmlite.binding import create_pass_builder, create_pipeline_tuning_options
 from numba import config, njit, types
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.event import Event, Listener, register
+from numba.core.registry import cpu_target
 
 from holdfast import _cache
 
@@ -90,15 +96,30 @@ class _Part(JITCodeLibrary):
         """Keep no environment: it is for exceptions and printing, which kernels do not do."""
 
 
+class _Flags(Flags):
+    """Options of a compilation, which are compared at every call: faster than Numba's."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return len(self.options)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or (isinstance(other, _Flags) and self._values == other._values):
+            return True
+        return super().__eq__(other)
+
+
 class _Compiler(Compiler):
     """Numba's compiler, with one of these libraries."""
 
     library: ClassVar[type[JITCodeLibrary]] = _Whole
 
-    def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
+    def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any,
+                 *others: Any) -> None:  # fmt: skip
         library = self.library(target.codegen(), "kernel")
         library.enable_object_caching()
-        super().__init__(typing, target, library, *others)
+        super().__init__(typing, target, library, args, result, _Flags(flags), *others)
 
 
 class _PartCompiler(_Compiler):
@@ -166,9 +187,22 @@ def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that compiles with these switches."""
 
     def compile_(function: Callable[..., Any]) -> Any:
-        return njit(**switches)(function)
+        return _without_literals(njit(**switches)(function))
 
     return compile_
+
+
+def _without_literals(made: Any) -> Any:
+    """A kernel that is compiled once for `True` and `False`, 0 and 1: not for each constant."""
+    if COMPILED:
+        plain = made.get_call_template
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            named = {name: types.unliteral(kind) for name, kind in kws.items()}
+            return plain(tuple(map(types.unliteral, args)), named)
+
+        made.get_call_template = get_call_template
+    return made
 
 
 def _entry(function: Callable[..., Any]) -> Any:
@@ -261,25 +295,63 @@ class CEntry:
         function(*(0,) * (self._count - 1), argument)
 
 
-class _CollectLater(Listener):
-    """Stops the cycle collector while one of our kernels is compiled."""
+class _Remembering:
+    """Finds types of calls as Numba's typing context does, those of numbers once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self._context: Any = cpu_target.typing_context
+
+    def __call__(self, function: Any, args: Any, kws: Any) -> Any:
+        plain: Any = type(self._context).resolve_function_type
+        if kws or type(function) is not types.Function or not all(map(_is_number, args)):
+            return plain(self._context, function, args, kws)
+        found = self._known.get((function, args))
+        if found is None or found.args not in getattr(function, "_impl_keys", ()):
+            found = plain(self._context, function, args, kws)
+            if found is not None:
+                self._known[function, args] = found
+        return found
+
+    def start(self) -> None:
+        """Answer for the context."""
+        self._context.resolve_function_type = self
+
+    def stop(self) -> None:
+        """Let the context answer itself."""
+        self._context.__dict__.pop("resolve_function_type", None)
+
+
+def _is_number(kind: Any) -> bool:
+    return isinstance(kind, types.Number | types.Boolean)
+
+
+class _WhileCompiling(Listener):
+    """Stops the cycle collector, and remembers types, while one of our kernels is compiled."""
 
     def __init__(self) -> None:
         self._resume: list[bool] = []
+        self._ours: list[bool] = []
+        self._remembering = _Remembering()
 
     def on_start(self, event: Event) -> None:
         data: Any = event.data
         ours = data["dispatcher"].py_func.__module__.startswith("holdfast.")
         self._resume.append(ours and gc.isenabled())
+        self._ours.append(ours)
         if ours:
             gc.disable()
+            self._remembering.start()
 
     def on_end(self, event: Event) -> None:
         if self._resume.pop():
             gc.enable()
+        self._ours.pop()
+        if not any(self._ours):
+            self._remembering.stop()
 
 
-register("numba:compile", _CollectLater())
+register("numba:compile", _WhileCompiling())
 
 # Called from Python.
 entry = _entry

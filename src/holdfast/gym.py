@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import mujoco
-
 from holdfast.contact.laws import Law
 from holdfast.errors import InputError
 from holdfast.models import ContactModel
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.stepper import Stepper
 from holdfast.mujoco.threads import Work, thread_count
 
@@ -196,7 +195,7 @@ class _Step:
         error: what it has raised.
     """
 
-    def __init__(self, env: _Begun, action: Any) -> None:
+    def __init__(self, env: Any, action: Any) -> None:
         self.simulation: Callable[[], None] | None = None
         self.error: Exception | None = None
         self._env, self._greenlet = env, greenlet(lambda: env.env.step(action))
@@ -217,7 +216,7 @@ class _Step:
 
 
 class _Simulation:
-    """A simulation that is run in another thread; its error is for the environment that wants it."""
+    """A simulation that is run in another thread; its error is for who wants it."""
 
     def __init__(self, run: Callable[[], None]) -> None:
         self._run = run
@@ -248,9 +247,10 @@ def _use(env: Any, contact: Any, options: Mapping[str, Any],
     inner: Any = getattr(env, "unwrapped", env)
     model, data = getattr(inner, "model", None), getattr(inner, "data", None)
     known = isinstance(model, mujoco.MjModel) and isinstance(data, mujoco.MjData)
-    if not known or not hasattr(inner, "_step_mujoco_simulation") and not hasattr(inner, "_mujoco_step"):
-        raise InputError("env", f"{type(inner).__name__} does not step a MuJoCo model in a way that "
-                         "is known; call holdfast.step in its own method")  # fmt: skip
+    ways = ("_step_mujoco_simulation", "_mujoco_step")
+    if not known or not any(hasattr(inner, way) for way in ways):
+        raise InputError("env", f"{type(inner).__name__} does not step a MuJoCo model in a way "
+                         "that is known; call holdfast.step in its own method")  # fmt: skip
     stepper = inner.stepper = Stepper(model, contact, **options)
 
     def step_simulation(ctrl: Any, n_frames: int) -> None:

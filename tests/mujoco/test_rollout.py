@@ -109,7 +109,9 @@ def test_blocks_of_coupled_trees_are_those_of_a_new_stepper() -> None:
     initial = states(model, 3)
     state, _ = by_steppers(model, initial, None, 200)
     for nthread in (1, 2):
-        assert np.array_equal(hf.rollout(model, None, initial, nstep=200, nthread=nthread)[0], state)
+        assert np.array_equal(
+            hf.rollout(model, None, initial, nstep=200, nthread=nthread)[0], state
+        )
 
 
 def test_one_model_for_each_run() -> None:
@@ -300,7 +302,9 @@ def test_warnings_are_said_once_and_by_the_first_run() -> None:
     """Which thread comes first does not matter."""
     model = load(
         '<body name="b" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>',
-        "", '<option integrator="RK4" gravity="4.9 0 -9.81"/><default><geom friction=".1"/></default>',
+        "",
+        '<option integrator="RK4" gravity="4.9 0 -9.81"/>'
+        '<default><geom friction=".1"/></default>',
     )  # fmt: skip
     texts = []
     for nthread in (1, 3):
@@ -485,7 +489,9 @@ def test_without_a_clock_the_loop_pauses_by_steps(monkeypatch: pytest.MonkeyPatc
     assert len(calls) >= 3
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
+)
 def test_steppers_are_copied_and_pickled(duplicate: Any) -> None:
     model = load()
     original = hf.Stepper(model, hf.stick(), {("floor", "*"): hf.coulomb(0.3)}, correct=False,
@@ -517,7 +523,9 @@ def test_reset_makes_a_stepper_as_new() -> None:
     assert np.array_equal(first.qpos, second.qpos)
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
+)
 def test_event_driven_simulations_are_copied_pickled_and_reset(duplicate: Any) -> None:
     ball = '<body name="ball" pos="0 0 .2"><freejoint/><geom size=".1"/></body>'
     model = load(ball, "")

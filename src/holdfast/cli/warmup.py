@@ -33,5 +33,7 @@ class Warmup:
             kept = _cache.cache_of(step).cache_path
             where = f"in {kept} and beside it" if kept else "nowhere: no directory can be written"
             took = f"{count} kernels compiled in {time.perf_counter() - start:.0f} s"
-            print(f"{took if count else 'all kernels were compiled already'}; they are kept {where}")
+            print(
+                f"{took if count else 'all kernels were compiled already'}; they are kept {where}"
+            )
         return 0

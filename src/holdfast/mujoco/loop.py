@@ -1,7 +1,7 @@
 """Many steps in one compiled call: of one simulation, or of runs that follow each other.
 
-`Stepper.step(data, nstep)` takes its steps here, and so does `rollout`, whose runs begin with states
-that are given, get controls, and leave states and sensor readings in the caller's arrays.
+`Stepper.step(data, nstep)` takes its steps here, and so does `rollout`, whose runs begin with
+states that are given, get controls, and leave states and sensor readings in the caller's arrays.
 
 The loop returns to Python when a step needs it, and from time to time so that Ctrl-C is noticed.
 """

@@ -77,6 +77,7 @@ class Rollout(tuple[np.ndarray, np.ndarray]):
 
     def __new__(cls, state: np.ndarray, sensordata: np.ndarray, uncertified: np.ndarray,
                 failures: Sequence[RunFailure]) -> Rollout:  # fmt: skip
+        """Make the pair, and tell how runs ended."""
         made = super().__new__(cls, (state, sensordata))
         made.uncertified_steps = uncertified
         made.failures = tuple(sorted(failures, key=lambda failure: failure.run))
@@ -138,13 +139,19 @@ def rollout(
         initial_state: ([nbatch or 1], nstate) states to begin with, `mjSTATE_FULLPHYSICS`.
         control: ([nbatch or 1], [nstep or 1], ncontrol) controls; by default those that the (first)
             data hold, or zero.
-        contact, laws, equalities, correct, warn, strict: as those of `Stepper`.
+        contact: law of contacts, as for `Stepper`.
+        laws: laws of pairs of geoms or bodies, as for `Stepper`.
+        equalities: "compliant" or "rigid", as for `Stepper`.
+        correct: whether to take penetration and drift out of the position.
+        warn: whether to warn: once of what several runs have in common, and of runs that failed.
+        strict: whether an answer that misses the certificate fails its run.
         control_spec: what the controls are, an `mjtState`.
         skip_checks: accepted as in MuJoCo; shapes are checked all the same.
         nstep: number of steps; inferred from other arguments by default.
         initial_warmstart: ([nbatch or 1], nv) `qacc_warmstart` to begin with; written to the data
             for callbacks and plugins that look at it. Contact is warm started by its own impulses.
-        state, sensordata: arrays for the results, (nbatch, nstep, ...).
+        state: array for the states, (nbatch, nstep, nstate).
+        sensordata: array for the sensor readings, (nbatch, nstep, nsensordata).
         chunk_size: runs that a thread takes at a time; max(1, nbatch / (10 nthread)) by default.
         nthread: number of threads; by default that of `data` if they are several, else of cores.
         persistent_pool: accepted as in MuJoCo; threads are made once in any case.
@@ -226,7 +233,7 @@ class _Batch:
         ):
             raise InputError("nstep", f"is {nstep!r}; expected a whole number of at least 0")
         self.control_spec = int(control_spec)
-        self.initial = _array("initial_state", initial_state, 2)
+        self.initial: Any = _array("initial_state", initial_state, 2)
         self.warmstart = _array("initial_warmstart", warmstart, 2)
         self.control = _array("control", control, 3)
         for name, out in (("state", state), ("sensordata", sensordata)):
@@ -241,7 +248,10 @@ class _Batch:
         if len(models) not in (1, nbatch):
             raise InputError("model", f"is a list of {len(models)} for {nbatch} runs")
         timed = {name: inputs[name] for name in ("control", "state", "sensordata")}
-        self.nbatch, self.nstep = nbatch, _infer("steps", 1, 1 if nstep is None else int(nstep), timed)
+        self.nbatch, self.nstep = (
+            nbatch,
+            _infer("steps", 1, 1 if nstep is None else int(nstep), timed),
+        )
         self.models = models * nbatch if len(models) == 1 else models
         self._check_sizes(inputs)
         if control is None and isinstance(data, mujoco.MjData):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,5 @@ def _events() -> None:
 
 def _quietly(task: Callable[[], object]) -> None:
     """Do something for the kernels that it needs; what it finds does not matter."""
-    try:
+    with suppress(HoldfastError):
         task()
-    except HoldfastError:
-        pass
