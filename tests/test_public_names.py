@@ -39,10 +39,13 @@ HOLDFAST = [
     "StepWarning",
     "Stepper",
     "StewartTrinkle",
+    "SweepError",
+    "SweepTable",
     "UncertifiedError",
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "cases",
     "contact",
     "coulomb",
     "errors",
@@ -53,6 +56,7 @@ HOLDFAST = [
     "rollout",
     "step",
     "stick",
+    "sweep",
     "viscous",
 ]
 

@@ -35,6 +35,7 @@ from holdfast.errors import (
     RayTerminationError,
     SolveError,
     StepWarning,
+    SweepError,
     UncertifiedError,
     UnsupportedError,
 )
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         rollout,
         step,
     )
+    from holdfast.tools.sweep import SweepTable, cases, sweep
 
 __version__ = "0.1.0"
 
@@ -100,10 +102,13 @@ __all__ = [
     "StepWarning",
     "Stepper",
     "StewartTrinkle",
+    "SweepError",
+    "SweepTable",
     "UncertifiedError",
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "cases",
     "contact",
     "coulomb",
     "errors",
@@ -114,6 +119,7 @@ __all__ = [
     "rollout",
     "step",
     "stick",
+    "sweep",
     "viscous",
 ]
 
@@ -122,6 +128,7 @@ _OF_MUJOCO = (
     "Contacts", "Rollout", "RunFailure", "RunStatus", "Stepper", "build_problem", "forward",
     "rollout", "step",
 )  # fmt: skip
+_OF_SWEEP = ("SweepTable", "cases", "sweep")
 
 
 def __getattr__(name: str) -> Any:
@@ -129,6 +136,10 @@ def __getattr__(name: str) -> Any:
         import holdfast.mujoco
 
         return getattr(holdfast.mujoco, name)
+    if name in _OF_SWEEP:
+        import holdfast.tools.sweep
+
+        return getattr(holdfast.tools.sweep, name)
     if name == "EventDriven":
         import holdfast.events
 

@@ -215,6 +215,13 @@ class EventError(HoldfastError):
         self.qvel = qvel
 
 
+class SweepError(HoldfastError):
+    """A sweep that could not go on or be written down; finished cases are kept.
+
+    The message says what happened, what is kept where, and what to do.
+    """
+
+
 class FrictionWarning(UserWarning):
     """A contact holds only because friction is unlimited: it needs more than is declared."""
 

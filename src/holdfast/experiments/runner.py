@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from holdfast.errors import InputError
 from holdfast.experiments.parts import Experiment, Report, Trial
 from holdfast.tools import files
+from holdfast.tools.threads import one_blas_thread
 
 MARK = "run.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -163,7 +164,8 @@ def _run(name: str, trials: Sequence[Trial], folder: Folder, progress: Progress)
         result = folder.load(name, trial.name)
         if result is None:
             begin = time.perf_counter()
-            result = trial.run(progress.trial(f"{name}: {trial.name}"))
+            with one_blas_thread():  # trials are timed: the same numbers whoever starts them
+                result = trial.run(progress.trial(f"{name}: {trial.name}"))
             folder.save(name, trial.name, result, time.perf_counter() - begin)
         results[trial.name] = result
         progress.done()
