@@ -7,7 +7,8 @@ while the caller holds them). Each kernel is plain Python: NUMBA_DISABLE_JIT=1 r
 
 Numba caches a compiled kernel until the file that it is written in changes, and does not notice
 changes in the files of the kernels that it calls. Here the stamp of a cached kernel covers all
-files of the package, so that an edited or updated checkout never runs yesterday's kernel.
+files of the folders that have kernels, so that an edited or updated checkout never runs
+yesterday's kernel, and an edited command or tool compiles nothing again.
 
 By default Numba optimises every kernel and makes machine code of it, then does so again as part of
 each kernel that calls it. Kernels that only others call are compiled as parts here: only those that
@@ -120,9 +121,14 @@ _PART = {
 _FAST = {**_PART, "fastmath": {"reassoc", "contract"}}
 
 
+_NO_KERNELS = ("tools", "experiments", "cli")  # folders without any; tests/test_jit.py checks it
+
+
 def _stamp() -> tuple[tuple[str, int, int], ...]:
-    """Name, time and size of every source file of the package."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
+    """Name, time and size of every source file of the package that may hold kernels."""
+    root = Path(__file__).parent
+    files = sorted(root.rglob("*.py"))
+    files = [file for file in files if file.relative_to(root).parts[0] not in _NO_KERNELS]
     stats = [(file.name, file.stat()) for file in files]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 

@@ -9,13 +9,14 @@ from holdfast.cli.demo import Demo
 from holdfast.cli.reproduce import Reproduce
 from holdfast.cli.simulate import Simulate
 from holdfast.cli.verify import Verify
+from holdfast.cli.view import View
 
 
 def main() -> None:
     """Run the command named on the command line."""
     commands = {
         "demo": Demo, "simulate": Simulate, "compare": Compare, "verify": Verify,
-        "reproduce": Reproduce,
+        "view": View, "reproduce": Reproduce,
     }  # fmt: skip
     command = tyro.extras.subcommand_cli_from_dict(commands, prog="holdfast", description=_HELP)
     raise SystemExit(command.run())

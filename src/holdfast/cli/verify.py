@@ -8,13 +8,10 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zipfile import BadZipFile
 
-import numpy as np
 import tyro
 
 from holdfast.cli._common import exit_code, progress_bar
-from holdfast.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -48,13 +45,13 @@ class Verify:
     def run(self) -> int:
         """Print the verdict; return the exit code."""
         from holdfast.tools import files
+        from holdfast.tools.trajectory import read_trajectory
         from holdfast.tools.verify import Tolerances, verify
 
-        arrays, metadata = read(self.trajectory)
-        model = files.load_scene(self._scene(metadata))
-        no_slip = self.no_slip
-        if no_slip is None:
-            no_slip = str(metadata.get("contact", "")).startswith("noslip")
+        run = read_trajectory(self.trajectory)
+        arrays = run.arrays
+        model = files.load_scene(self.scene or run.scene(self.trajectory.parent))
+        no_slip = run.no_slip if self.no_slip is None else self.no_slip
         tolerances = Tolerances(
             distance=self.penetration,
             energy=self.energy,
@@ -69,15 +66,6 @@ class Verify:
             )  # fmt: skip
         self._print(verdict)
         return 0 if verdict.passed else 1
-
-    def _scene(self, metadata: dict[str, Any]) -> Path:
-        if self.scene is not None:
-            return self.scene
-        named = metadata.get("scene")
-        if not named:
-            raise InputError("scene", f"{self.trajectory} names none; give --scene")
-        beside = self.trajectory.parent / str(named)
-        return beside if beside.exists() and not Path(named).exists() else Path(named)
 
     def _print(self, verdict: Any) -> None:
         if self.format == "json":
@@ -109,30 +97,3 @@ class Verify:
         for note in verdict.notes:
             console.print(note)
         console.print("verdict: pass" if verdict.passed else "verdict: FAIL")
-
-
-def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays of a trajectory, and what it says of itself."""
-    if not path.exists():
-        raise InputError("trajectory", f"{path} does not exist")
-    try:
-        with open(path, "rb") as stream, np.lib.npyio.NpzFile(stream) as file:
-            arrays = {name: file[name] for name in file}
-    except (ValueError, OSError, BadZipFile) as error:
-        raise InputError("trajectory", f"{path} cannot be read as .npz: {error}") from error
-    missing = {"time", "qpos", "qvel"} - set(arrays)
-    if missing:
-        raise InputError("trajectory", f"{path} holds {', '.join(arrays)}; it lacks "
-                         f"{', '.join(sorted(missing))}")  # fmt: skip
-    try:
-        metadata = json.loads(str(arrays["metadata"])) if "metadata" in arrays else {}
-    except ValueError as error:
-        raise InputError("trajectory", f"{path}: metadata is no JSON: {error}") from error
-    if not isinstance(metadata, dict):
-        raise InputError("trajectory", f"{path}: metadata is no table of names and values")
-    for name in ("scene", "model"):
-        if name in arrays:
-            metadata.setdefault("scene", str(arrays[name]))
-    if "ctrl" in arrays and arrays["ctrl"].size == 0:
-        del arrays["ctrl"]
-    return arrays, metadata

@@ -146,7 +146,7 @@ def verify(
         progress: told the part that is done.
     """
     tol = tolerances or Tolerances()
-    _check(model, time, qpos, qvel, ctrl)
+    check_arrays(model, time, qpos, qvel, ctrl)
     step, pull = float(np.diff(time).max()), float(np.linalg.norm(model.opt.gravity)) or 1.0
     eye = _Eye(model, step)
     parting = 2.0 * step * pull if tol.complementarity is None else tol.complementarity
@@ -379,7 +379,8 @@ class _Eye:
         own.jnt_margin[:] = self.reach + self.step * np.abs(data.qvel).max(initial=0.0)
 
 
-def _check(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None:
+def check_arrays(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None:
+    """Raise `InputError` unless the arrays are a trajectory of the model."""
     for name, array in (("time", time), ("qpos", qpos), ("qvel", qvel), ("ctrl", ctrl)):
         if array is not None and np.asarray(array).dtype.kind not in "fiu":
             raise InputError(name, f"holds {np.asarray(array).dtype}; expected numbers")
