@@ -13,9 +13,12 @@ import tyro
 from holdfast.cli._common import (
     INTERRUPTED,
     ContactName,
+    check_camera,
+    check_outputs,
     contact_model,
     exit_code,
     progress_bar,
+    write_outputs,
 )
 from holdfast.errors import HoldfastError, InputError
 
@@ -47,6 +50,12 @@ class Simulate:
     """Trajectory to write, .npz with metadata; what there is of it after Ctrl-C or an error."""
     every: int = 1
     """Record every so many steps."""
+    video: Path | None = None
+    """Video to write, .mp4 or .gif, with contact forces drawn."""
+    picture: Path | None = None
+    """Picture of the end of the run to write, .png."""
+    camera: str | None = None
+    """Camera of the model to draw with; by default one that shows all that moves."""
     format: Literal["human", "json"] = "human"
     """How to print the summary."""
 
@@ -62,17 +71,21 @@ class Simulate:
         from holdfast.mujoco._mj import mujoco
         from holdfast.tools import files
         from holdfast.tools.recording import Recording, run
+        from holdfast.tools.video import Film
 
         if self.events and self.mode != "events":
             raise InputError("events", "are logged in one mode only; add --mode events")
 
+        check_outputs(self.video, self.picture)
         model = files.load_scene(self.scene)
+        camera = check_camera(model, self.camera)
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
         contact = contact_model(self._law, self.mu_v)
         recording = Recording(self._metadata(model))
         steps = max(1, round(self.duration / model.opt.timestep))
+        film = Film(model, f"holdfast, {self._law}") if self.video or self.picture else None
         code = 0
         try:
             with progress_bar("simulating", quiet=self.format == "json") as progress:
@@ -83,6 +96,8 @@ class Simulate:
                 for k in run(stepper, data, recording, duration=self.duration, control=control,
                              every=self.every):  # fmt: skip
                     progress(k / steps)
+                    if film is not None:
+                        film.watch(data)
         except KeyboardInterrupt:
             code = INTERRUPTED
             print("interrupted", file=sys.stderr)
@@ -91,6 +106,9 @@ class Simulate:
             print(f"holdfast: stopped at {data.time:.6g} s: {error}", file=sys.stderr)
         if self.out is not None:
             recording.save(self.out)
+        if film is not None:
+            write_outputs([film], self.video, self.picture, camera=camera,
+                          quiet=self.format == "json")  # fmt: skip
         self._print(recording)
         if self.events and self.format == "human":
             print(recording.log)

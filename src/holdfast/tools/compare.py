@@ -36,6 +36,9 @@ RECIPES: dict[str, dict[str, Any]] = {
 """MuJoCo as configured, and what its documentation advises against slip."""
 
 
+Watch = Callable[[str, Any, Any], None]
+
+
 @dataclass
 class Row:
     """One variant: what it is and how it fared."""
@@ -84,6 +87,7 @@ def compare(
     contact: ContactModel | None = None,
     control: Control | None = None,
     progress: Callable[[float], None] = lambda _: None,
+    watch: Watch | None = None,
 ) -> list[Row]:
     """Run all variants from the state in `data`, which stays as it is.
 
@@ -94,6 +98,7 @@ def compare(
         contact: our contact model; `NoSlip` if None.
         control: controls by time.
         progress: told the part that is done.
+        watch: called after each step with the name of the variant, its model and its data.
     """
     runs = variants(model, data, contact)
     ruler = _Ruler(model)
@@ -103,7 +108,7 @@ def compare(
         count = min(block, steps - start)
         for run in runs:
             if not run.row.problem:
-                _advance(run, count, control)
+                _advance(run, count, control, watch)
                 ruler.measure(run, count * model.opt.timestep, late=2 * start >= steps)
         progress(min(1.0, (start + count) / steps))
     half = model.opt.timestep * (steps - (steps + 1) // 2) or 1.0
@@ -114,7 +119,7 @@ def _stepped_by_mujoco(model: Any) -> Callable[[Any], None]:
     return lambda data: mujoco.mj_step(model, data)
 
 
-def _advance(run: _Run, count: int, control: Control | None) -> None:
+def _advance(run: _Run, count: int, control: Control | None, watch: Watch | None) -> None:
     for _ in range(count):
         if control is not None:
             run.data.ctrl[:] = control(run.data.time)
@@ -125,6 +130,8 @@ def _advance(run: _Run, count: int, control: Control | None) -> None:
             run.row.problem = f"{type(error).__name__}: {error}"
             return
         run.times.append(time.perf_counter() - begin)
+        if watch is not None:
+            watch(run.row.name, run.model, run.data)
     bad = run.data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number
     if bad or not np.isfinite(run.data.qpos).all():
         run.row.problem = "diverged"

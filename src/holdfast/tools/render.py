@@ -1,33 +1,31 @@
 """Pictures of MuJoCo scenes, made without a screen, in a process of their own.
 
 Whether and how a machine can draw without a screen shows only when one tries, and a driver that
-fails may take the process along. So a child process tries, one way after the other: EGL, OSMesa,
-GLFW; the environment variable `MUJOCO_GL` chooses one.
+fails may take the process along. So a child process (`_draw.py`) tries, one way after the other:
+EGL, OSMesa, GLFW; the environment variable `MUJOCO_GL` chooses one.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from holdfast.errors import HoldfastError
-from holdfast.mujoco._mj import mujoco
 
 WAYS = ("egl", "osmesa", "glfw")
 HOW_TO = (
     "install EGL (Debian: apt-get install libegl1 libgl1-mesa-dri) "
     "or OSMesa (apt-get install libosmesa6)"
 )
-SMOOTH = 2  # pixels drawn per pixel of the picture, along each axis
-SKY = np.array([[0.80, 0.86, 0.93], [0.96, 0.97, 0.98]]) * 255.0  # top, bottom
+_CHILD = Path(__file__).with_name("_draw.py")
 
 
 class NoPictureError(HoldfastError):
@@ -68,15 +66,6 @@ class Frame:
     arrows: Arrows | None = None
 
 
-@dataclass
-class _Order:
-    frames: Sequence[Frame]
-    width: int
-    height: int
-    model: Any = None
-    xml: str = ""
-
-
 def render(
     xml: str,
     states: Sequence[Sequence[float]],
@@ -98,7 +87,8 @@ def render(
         NoPictureError: no way to draw works here; says what each came to.
     """
     frames = [Frame(np.asarray(state, dtype=float), camera) for state in states]
-    return list(_drawn(_Order(frames, width, height, xml=xml)))
+    order = {"xml": xml, "frames": _plain(frames), "width": width, "height": height}
+    return list(_drawn(order))
 
 
 def render_frames(
@@ -115,7 +105,13 @@ def render_frames(
     Raises:
         NoPictureError: no way to draw works here; says what each came to, and what to install.
     """
-    return _drawn(_Order(frames, width, height, model=model))
+    order = {"model": model, "frames": _plain(frames), "width": width, "height": height}
+    return _drawn(order)
+
+
+def _plain(frames: Sequence[Frame]) -> list[dict[str, Any]]:
+    """Frames as the child process reads them, without this package."""
+    return [asdict(frame) for frame in frames]
 
 
 def check_renderer() -> None:
@@ -125,15 +121,16 @@ def check_renderer() -> None:
     render(xml, [[]], camera=camera, width=16, height=16)
 
 
-def _drawn(order: _Order) -> Iterator[np.ndarray]:
+def _drawn(order: dict[str, Any]) -> Iterator[np.ndarray]:
     """What a child process draws, by the first way that works."""
     chosen = os.environ.get("MUJOCO_GL")
     sent = pickle.dumps(order)
-    size = 3 * order.width * order.height
+    width, height = order["width"], order["height"]
+    size = 3 * width * height
     failures = []
     for way in (chosen,) if chosen else WAYS:
         with subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-P", str(_CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env=os.environ | {"MUJOCO_GL": way},
         ) as child:  # fmt: skip
             assert child.stdin and child.stdout and child.stderr
@@ -143,7 +140,7 @@ def _drawn(order: _Order) -> Iterator[np.ndarray]:
                 count = 0
                 while len(pixels := child.stdout.read(size)) == size:
                     count += 1
-                    yield np.frombuffer(pixels, np.uint8).reshape(order.height, order.width, 3)
+                    yield np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
             except BrokenPipeError:
                 count = 0
             finally:
@@ -155,85 +152,3 @@ def _drawn(order: _Order) -> Iterator[np.ndarray]:
         if count:
             break
     raise NoPictureError(f"no OpenGL to draw with ({'; '.join(failures)}); {HOW_TO}")
-
-
-def _draw(order: _Order) -> Iterator[np.ndarray]:
-    """The pictures of an order, in this process."""
-    model = order.model if order.model is not None else mujoco.MjModel.from_xml_string(order.xml)
-    width, height = SMOOTH * order.width, SMOOTH * order.height
-    look = model.vis
-    look.global_.offwidth, look.global_.offheight = width, height
-    look.quality.offsamples = 0  # edges are smoothed by drawing larger
-    look.quality.shadowsize = min(look.quality.shadowsize, 1024)  # most of the time of software
-    if not model.nlight:
-        look.headlight.ambient[:] = np.maximum(look.headlight.ambient, 0.45)
-        look.headlight.diffuse[:] = np.maximum(look.headlight.diffuse, 0.5)
-    look.map.alpha = 0.6  # bodies that move, so that arrows in them can be seen
-    data, option = mujoco.MjData(model), mujoco.MjvOption()
-    has_sky = (model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)).any()
-    sky = None if has_sky else _sky(width, height)
-    with mujoco.Renderer(model, height, width) as renderer:
-        for frame in order.frames:
-            data.qpos[:] = frame.qpos
-            if frame.mocap is not None:
-                data.mocap_pos[:], data.mocap_quat[:] = frame.mocap[:, :3], frame.mocap[:, 3:]
-            mujoco.mj_kinematics(model, data)
-            mujoco.mj_comPos(model, data)
-            mujoco.mj_camlight(model, data)
-            mujoco.mj_flex(model, data)
-            mujoco.mj_tendon(model, data)
-            option.flags[mujoco.mjtVisFlag.mjVIS_TRANSPARENT] = frame.arrows is not None
-            renderer.update_scene(data, _camera(frame.camera), option)
-            if frame.arrows is not None:
-                _add_arrows(renderer.scene, frame.arrows)
-            yield _finished(renderer.render(), sky)
-
-
-def _finished(pixels: np.ndarray, sky: np.ndarray | None) -> np.ndarray:
-    """A picture with a sky where nothing was drawn, at its final size."""
-    if sky is not None:
-        pixels = np.where((pixels == 0).all(axis=2, keepdims=True), sky, pixels)
-    h, w, _ = pixels.shape
-    blocks = pixels.reshape(h // SMOOTH, SMOOTH, w // SMOOTH, SMOOTH, 3)
-    return np.rint(blocks.mean(axis=(1, 3))).astype(np.uint8)
-
-
-def _sky(width: int, height: int) -> np.ndarray:
-    part = np.linspace(0.0, 1.0, height)[:, None]
-    return np.repeat((SKY[0] + part * (SKY[1] - SKY[0]))[:, None], width, axis=1)
-
-
-def _camera(given: dict[str, Any] | int) -> Any:
-    if isinstance(given, int):
-        return given
-    camera = mujoco.MjvCamera()
-    camera.lookat[:] = given["lookat"]
-    for name in ("distance", "azimuth", "elevation"):
-        setattr(camera, name, given[name])
-    return camera
-
-
-def _add_arrows(scene: Any, arrows: Arrows) -> None:
-    for start, vector, color in zip(arrows.start, arrows.vector, arrows.color, strict=True):
-        if scene.ngeom >= scene.maxgeom:
-            return
-        geom = scene.geoms[scene.ngeom]
-        mujoco.mjv_initGeom(
-            geom, mujoco.mjtGeom.mjGEOM_ARROW, np.zeros(3), np.zeros(3), np.eye(3).ravel(),
-            np.append(color, 1.0).astype(np.float32),
-        )  # fmt: skip
-        mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_ARROW, arrows.width, start, start + vector)
-        geom.category = mujoco.mjtCatBit.mjCAT_DECOR
-        geom.emission = 0.4
-        scene.ngeom += 1
-
-
-def _main() -> None:
-    out, order = sys.stdout.buffer, pickle.load(io.BytesIO(sys.stdin.buffer.read()))
-    for picture in _draw(order):
-        out.write(picture.tobytes())
-    out.flush()
-
-
-if __name__ == "__main__":
-    _main()

@@ -124,9 +124,22 @@ def check_path(path: Path, endings: Sequence[str], name: str) -> None:
         ffmpeg()
 
 
+@dataclass
+class Act:
+    """Films side by side, as one part of a video.
+
+    Attributes:
+        films: one or more; those that are over show their end.
+        view: where to look from.
+    """
+
+    films: Sequence[Film]
+    view: View = field(default_factory=lambda: View())
+
+
 def write_video(
     path: Path | str,
-    films: Sequence[Film],
+    films: Sequence[Film] | Sequence[Act],
     *,
     view: View | None = None,
     width: int = WIDTH,
@@ -134,12 +147,12 @@ def write_video(
     colors: int = 128,
     progress: Callable[[float], None] = lambda _: None,
 ) -> None:
-    """Write films side by side as .mp4 or .gif.
+    """Write films side by side, or several acts one after the other, as .mp4 or .gif.
 
     Args:
         path: of the file; its ending chooses the format.
-        films: one or more; the longest one decides how long the video is.
-        view: where to look from.
+        films: films to show side by side; or acts, each with as many films.
+        view: where to look from, unless an act says so.
         width: of one film [pixels].
         height: likewise.
         colors: of a .gif.
@@ -151,21 +164,26 @@ def write_video(
     path = Path(path)
     if path.suffix.lower() not in VIDEOS:
         raise InputError("video", f"is {path.name}; expected a name ending in .mp4 or .gif")
-    count = max((len(film.moments) for film in films), default=0)
-    if not count:
-        raise InputError("films", "hold no moments; call watch after each step")
+    acts = [each for each in films if isinstance(each, Act)]
+    acts = acts or [Act([each for each in films if isinstance(each, Film)], view or View())]
+    count = sum(max((len(film.moments) for film in act.films), default=0) for act in acts)
+    if not count or len({len(act.films) for act in acts}) != 1:
+        raise InputError("films", "hold no moments, or acts differ in their number of films")
 
-    def counted() -> Iterator[np.ndarray]:
-        for k, picture in enumerate(_side_by_side(films, view or View(), width, height)):
-            yield picture
-            progress((k + 1) / count)
+    def pictures() -> Iterator[np.ndarray]:
+        done = 0
+        for act in acts:
+            for drawn in _side_by_side(act.films, act.view, width, height):
+                yield drawn
+                done += 1
+                progress(done / count)
 
-    beside = path.with_name(f".{path.stem}.part{path.suffix}")
+    fps, beside = acts[0].films[0].fps, path.with_name(f".{path.stem}.part{path.suffix}")
     try:
         if path.suffix.lower() == ".gif":
-            _write_gif(beside, counted(), films[0].fps, colors)
+            _write_gif(beside, pictures(), fps, colors)
         else:
-            _write_mp4(beside, counted(), films[0].fps, len(films) * width, height)
+            _write_mp4(beside, pictures(), fps, len(acts[0].films) * width, height)
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
@@ -233,7 +251,7 @@ def _side_by_side(
     if not shots[0].follows:  # the same place in all of them
         for shot in shots[1:]:
             shot.center, shot.size, shot.follows = shots[0].center, shots[0].size, False
-    usual = max(shot.usual_force for shot in shots)
+    usual = min((shot.usual_force for shot in shots if shot.usual_force), default=0.0)
     streams = [
         render_frames(film.model, [shot.frame(row[i], usual) for row in choice],
                       width=width, height=height)
@@ -344,7 +362,10 @@ def _write_gif(path: Path, pictures: Iterable[np.ndarray], fps: float, colors: i
     strip = Image.new("RGB", (images[0].width, images[0].height * len(chosen)))
     for k, image in enumerate(chosen):
         strip.paste(image, (0, k * image.height))
-    palette = strip.quantize(colors, method=Image.Quantize.MEDIANCUT)
+    arrows = np.rint(255 * cone_colors(np.array([0.0, 0.3, 0.5, 0.7, 0.9, 1.0, 2.0])))
+    found = strip.quantize(min(colors, 256) - len(arrows), method=Image.Quantize.MEDIANCUT)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*(found.getpalette() or []), *arrows.astype(int).ravel().tolist()])
     frames = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     frames[0].save(
         path, save_all=True, append_images=frames[1:], duration=round(1000 / fps), loop=0,

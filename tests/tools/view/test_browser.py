@@ -41,7 +41,7 @@ FLAGS = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
     "--disable-sync --no-first-run --enable-unsafe-swiftshader"
 ).split()
-PATIENCE = 40.0  # [s] on a busy machine
+PATIENCE = 90.0  # [s] on a busy machine
 
 
 def find_chromium() -> str:
@@ -67,18 +67,18 @@ class Visit:
     """A viewer that runs, and a page that shows it."""
 
     def __init__(self, browser: Any, make: Callable[[Any], Loop]) -> None:
-        self.server = open_server(port=0 or _free_port())
+        self.server = open_server(port=_free_port())
         self.viewer: Any = make(self.server)
+        self.viewer.frame = 0.1  # [s]; Chromium draws in software here
         self.thread = threading.Thread(target=self.viewer.run, daemon=True)
         self.thread.start()
-        self.page = browser.new_page(viewport={"width": 1400, "height": 900})
+        self.page = browser.new_page(viewport={"width": 1000, "height": 660})
+        self.page.set_default_timeout(1e3 * PATIENCE)
         self.asked: list[str] = []
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("websocket", lambda socket: self.asked.append(socket.url))
         self.page.goto(f"http://localhost:{self.server.get_port()}")
-        self.page.get_by_text("real time").or_(self.page.get_by_text("verify")).first.wait_for(
-            timeout=1e3 * PATIENCE
-        )
+        self.page.get_by_text("real time").or_(self.page.get_by_text("verify")).first.wait_for()
 
     def close(self) -> None:
         self.page.close()
@@ -95,7 +95,9 @@ class Visit:
 
     def drag(self, label: str, part: float) -> None:
         """Drag a slider to a part of its length."""
-        row = self.page.get_by_text(label, exact=True).locator("xpath=ancestor::*[.//*[@role='slider']][1]")
+        row = self.page.get_by_text(label, exact=True).locator(
+            "xpath=ancestor::*[.//*[@role='slider']][1]"
+        )
         thumb, track = row.get_by_role("slider").first, row.locator(".mantine-Slider-track").first
         at, box = thumb.bounding_box(), track.bounding_box()
         self.page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
@@ -202,7 +204,6 @@ def test_playback_push_and_actuators(visit: Any) -> None:
     page.drag("fl_roll", 0.6)
     until(lambda: abs(data.ctrl[0] - asked) > 0.1, "a control changed")
     page.picture("live_actuators")
-    page.choose("Law", "MuJoCo") if False else None
 
 
 def test_side_by_side(visit: Any) -> None:
@@ -253,7 +254,6 @@ def test_replay(visit: Any, saved: Path, tmp_path: Path) -> None:
     page.drag("Time, s", 0.5)
     until(lambda: 0.2 < viewer.run_shown.time[viewer.k] < 0.3, "the middle of the run")
     page.picture("replay")
-    page.choose("Event", "1: 0.3000 s made, box0 / box1") if False else None
     page.page.get_by_label("Event").first.click()
     page.page.get_by_role("option", name=re.compile("made")).click()
     until(lambda: viewer.run_shown.time[viewer.k] == pytest.approx(0.3), "an event")
@@ -293,7 +293,7 @@ def _upload_bad_files(page: Visit, saved: Path, tmp_path: Path) -> None:
             page.page.get_by_role("button", name="Open another run").click()
         chooser.value.set_files(str(path))
         reason = page.page.get_by_text(re.compile("trajectory|qpos|metadata")).first
-        reason.wait_for(timeout=1e3 * PATIENCE)
+        reason.wait_for()
         assert page.viewer.run_shown is shown
         page.picture(f"refused_{path.stem}")
         for close in page.page.locator(".mantine-Notification-closeButton").all():

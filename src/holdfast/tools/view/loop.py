@@ -27,13 +27,14 @@ class Loop:
     Attributes:
         paused: whether time stands still.
         speed: seconds shown per second.
+        frame: [s] between pictures.
         rate: seconds shown per second, as measured lately.
         fps: pictures per second, likewise.
     """
 
     def __init__(self, server: viser.ViserServer) -> None:
         self.server = server
-        self.paused, self.speed = False, 1.0
+        self.paused, self.speed, self.frame = False, 1.0, FRAME
         self.rate = self.fps = 0.0
         self._commands: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._stopped = False
@@ -85,7 +86,7 @@ class Loop:
                 self._spend((now - last) * self.speed)
             last = now
             if now >= next_frame:
-                next_frame = max(next_frame + FRAME, now)
+                next_frame = max(next_frame + self.frame, now)
                 if self._changed:
                     self._changed = False
                     self._pictures += 1
@@ -162,7 +163,7 @@ def aim_cameras(
     aim = {"center": center, "size": size}
 
     def point(client: viser.ClientHandle) -> None:
-        distance = 1.3 * aim["size"]
+        distance = 1.6 * aim["size"]
         client.camera.fov = np.radians(45.0)
         client.camera.near = float(0.01 * distance)
         client.camera.position = aim["center"] + distance * back
