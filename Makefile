@@ -40,8 +40,8 @@ docs: $(VENV)/stamp-docs  ## HTML pages in docs/_build/html; warnings are errors
 	@echo "docs/_build/html/index.html"
 
 gallery: $(VENV)/stamp-dev  ## every picture of README and docs, in docs/images
-	@$(BIN)/python -m holdfast demo --picture docs/images/demo.png --video docs/images/demo.gif \
-		--width 240 --fps 12.5 --duration 4
+	@$(BIN)/python -m holdfast demo --picture docs/images/demo.png \
+		--video docs/images/side_by_side.gif --width 240 --fps 12.5 --duration 4
 	@$(BIN)/python docs/gallery.py
 
 browser:  ## Debian's Chromium, ffmpeg and EGL, which tests of the viewer and of videos use

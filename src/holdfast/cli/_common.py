@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.errors import HoldfastError, InputError, SolveError
+from holdfast.tools.progress import progress_bar as progress_bar
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
@@ -41,18 +41,6 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
             return 1 if isinstance(error, SolveError) else 2
 
     return guarded
-
-
-@contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr that is told the part that is done."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True, quiet=quiet)
-    with Progress(console=console, transient=True, disable=quiet) as progress:
-        task = progress.add_task(what, total=1.0)
-        yield lambda part: progress.update(task, completed=part)
 
 
 def check_outputs(video: Path | None, picture: Path | None) -> None:

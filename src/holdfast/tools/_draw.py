@@ -25,9 +25,10 @@ def draw(order: dict[str, Any]) -> Iterator[np.ndarray]:
     look.global_.offwidth, look.global_.offheight = width, height
     look.quality.offsamples = 0  # edges are smoothed by drawing larger
     look.quality.shadowsize = min(look.quality.shadowsize, 2048)  # they take long in software
-    if not model.nlight:
-        look.headlight.ambient[:] = np.maximum(look.headlight.ambient, 0.45)
-        look.headlight.diffuse[:] = np.maximum(look.headlight.diffuse, 0.5)
+    ambient, diffuse = (0.3, 0.4) if model.nlight else (0.45, 0.5)
+    look.headlight.ambient[:] = np.maximum(look.headlight.ambient, ambient)
+    look.headlight.diffuse[:] = np.maximum(look.headlight.diffuse, diffuse)
+    _color(model)
     look.map.alpha = 0.6  # bodies that move, so that arrows in them can be seen
     data, option = mujoco.MjData(model), mujoco.MjvOption()
     has_sky = (model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)).any()
@@ -47,6 +48,14 @@ def draw(order: dict[str, Any]) -> Iterator[np.ndarray]:
             if frame["arrows"] is not None:
                 _add_arrows(renderer.scene, frame["arrows"])
             yield _finished(renderer.render(), sky)
+
+
+def _color(model: Any) -> None:
+    """Colour what has MuJoCo's default grey: the ground light, what moves blue."""
+    plain = (model.geom_matid < 0) & (model.geom_rgba == [0.5, 0.5, 0.5, 1.0]).all(axis=1)
+    moves = model.body_weldid[model.geom_bodyid] > 0
+    model.geom_rgba[plain & ~moves] = [0.85, 0.87, 0.90, 1.0]
+    model.geom_rgba[plain & moves] = [0.35, 0.50, 0.72, 1.0]
 
 
 def _finished(pixels: np.ndarray, sky: np.ndarray | None) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import _html
 from holdfast.errors import HoldfastError
 from holdfast.events.rows import dense_rows
 from holdfast.models import ContactModel
@@ -54,6 +55,14 @@ class Row:
     problem: str = ""  # why the run ended early
 
 
+class Comparison(list[Row]):
+    """One row per variant; notebooks show it as a table."""
+
+    def _repr_html_(self) -> str:
+        headings = [heading.replace("\n", ", ") for heading in HEADINGS]
+        return _html.table(headings, rows_as_text(self), note=LEGEND)
+
+
 @dataclass
 class _Run:
     row: Row
@@ -88,7 +97,7 @@ def compare(
     control: Control | None = None,
     progress: Callable[[float], None] = lambda _: None,
     watch: Watch | None = None,
-) -> list[Row]:
+) -> Comparison:
     """Run all variants from the state in `data`, which stays as it is.
 
     Args:
@@ -112,7 +121,7 @@ def compare(
                 ruler.measure(run, count * model.opt.timestep, late=2 * start >= steps)
         progress(min(1.0, (start + count) / steps))
     half = model.opt.timestep * (steps - (steps + 1) // 2) or 1.0
-    return [_finished(run, half, runs[0]) for run in runs]
+    return Comparison(_finished(run, half, runs[0]) for run in runs)
 
 
 def _stepped_by_mujoco(model: Any) -> Callable[[Any], None]:

@@ -207,7 +207,7 @@ def decorated(xml: str) -> Any:
     moving = next(body for body in spec.bodies if body.joints)
     moving.add_light(
         mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM, pos=[-0.6, -1.0, 4.0], dir=[0.15, 0.25, -1.0],
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, diffuse=[0.4] * 3, ambient=[0.35] * 3,
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, diffuse=[0.4] * 3, ambient=[0.1] * 3,
     )  # fmt: skip
     if any(geom.type == mujoco.mjtGeom.mjGEOM_PLANE for geom in spec.geoms):
         spec.stat.extent = 2.0  # [m] in which shadows are drawn

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from holdfast import _html
 from holdfast.errors import InputError
 from holdfast.mujoco._mj import mujoco
 
@@ -121,6 +122,16 @@ class Verdict:
 
     def __getitem__(self, name: str) -> Check:
         return next(check for check in self.checks if check.name == name)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (c.name, f"{c.worst:.3g} {c.unit}", f"{c.time:.6g}", f"{c.tolerance:.3g}",
+             ("pass" if c.passed else "FAIL") if c.judged else "not judged")
+            for c in self.checks
+        ]  # fmt: skip
+        said = f"{self.samples} samples, verdict: {'pass' if self.passed else 'FAIL'}"
+        return _html.table(("check", "worst", "at, s", "passes below", "verdict"), rows, title=said,
+                           note=" ".join(self.notes))  # fmt: skip
 
 
 def verify(

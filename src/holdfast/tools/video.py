@@ -73,6 +73,10 @@ class Film:
     moments: list[Moment] = field(default_factory=list)
     _before: np.ndarray | None = None
 
+    def keep(self, data: Any) -> None:
+        """Keep the state in the data, with the forces that `hf.forward` has found there."""
+        self.moments.append(self._moment(data, np.array(data.qpos)))
+
     def watch(self, data: Any) -> None:
         """Look at the data after a step; keep the state if a frame is due.
 
@@ -85,11 +89,14 @@ class Film:
             qpos = self._before
         elif self.moments and data.time < self.moments[0].time + every * len(self.moments) - 1e-9:
             return
-        self.moments.append(Moment(
+        self.moments.append(self._moment(data, qpos))
+
+    def _moment(self, data: Any, qpos: np.ndarray) -> Moment:
+        return Moment(
             time=float(data.time), qpos=qpos, mocap=np.hstack([data.mocap_pos, data.mocap_quat]),
             forces=Forces.of(self.model, data),
             caption=self.caption(data) if self.caption else "",
-        ))  # fmt: skip
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,8 @@ class View:
         zoom: above 1 is closer than what shows everything that moves.
         follow: whether the camera follows what moves; None: if it goes far.
         bodies: names of the bodies to look at; empty: all that move.
+        lookat: (3,) point to look at [m]; None: the middle of what moves.
+        distance: from there [m]; None: as far as needed to see it.
     """
 
     camera: str = ""
@@ -111,6 +120,8 @@ class View:
     zoom: float = 1.0
     follow: bool | None = None
     bodies: tuple[str, ...] = ()
+    lookat: tuple[float, float, float] | None = None
+    distance: float | None = None
 
 
 def check_path(path: Path, endings: Sequence[str], name: str) -> None:
@@ -322,9 +333,10 @@ class _Shot:
     def _free(self, k: int) -> dict[str, Any]:
         fov = np.radians(self.film.model.vis.global_.fovy)
         distance = 0.5 * self.size / np.sin(0.5 * fov) / self.view.zoom
+        lookat = self.centers[k] if self.follows else self.center
         return {
-            "lookat": self.centers[k] if self.follows else self.center,
-            "distance": float(distance),
+            "lookat": lookat if self.view.lookat is None else self.view.lookat,
+            "distance": float(distance) if self.view.distance is None else self.view.distance,
             "azimuth": float(self.azimuth),
             "elevation": float(self.elevation),
         }

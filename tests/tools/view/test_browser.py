@@ -37,10 +37,15 @@ from holdfast.tools.view.server import open_server
 pytestmark = pytest.mark.jit  # real time needs compiled kernels
 
 SHOTS = Path(__file__).parents[3] / "report" / "screenshots"
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
-    "--disable-sync --no-first-run --enable-unsafe-swiftshader"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--enable-unsafe-swiftshader",
+]
 PATIENCE = 90.0  # [s] on a busy machine
 
 

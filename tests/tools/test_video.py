@@ -1,0 +1,110 @@
+"""Videos and pictures: drawn where the machine can, refused with a reason where it cannot."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+from PIL import Image
+
+import holdfast as hf
+from command import holdfast
+from holdfast.tools import scenes
+from holdfast.tools.render import NoPictureError, check_renderer
+from holdfast.tools.video import Film, View, ffmpeg, picture, write_video
+
+
+@pytest.fixture(scope="module", autouse=True)
+def renderer() -> None:
+    try:
+        check_renderer()
+    except NoPictureError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+def slide(step: Any, title: str, seconds: float = 0.2) -> Film:
+    model = mujoco.MjModel.from_xml_string(scenes.sliding_cube())
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    film = Film(model, title, fps=20.0)
+    while data.time < seconds - 1e-9:
+        step(model, data)
+        film.watch(data)
+    return film
+
+
+def test_frames_are_kept_at_their_times() -> None:
+    film = slide(hf.step, "")
+    assert [m.time for m in film.moments] == pytest.approx([0.005, 0.055, 0.105, 0.155])
+    # what is drawn is the state that the forces belong to: the one before the step
+    under = film.moments[2].forces.point[:, 0].mean()
+    assert under == pytest.approx(film.moments[2].qpos[0], abs=1e-9)
+
+
+def test_side_by_side_as_gif_and_mp4(tmp_path: Path) -> None:
+    films = [slide(mujoco.mj_step, "MuJoCo"), slide(hf.step, "holdfast")]
+    told: list[float] = []
+    write_video(tmp_path / "both.gif", films, width=96, height=72, progress=told.append)
+    with Image.open(tmp_path / "both.gif") as gif:
+        assert gif.size == (192, 72) and gif.n_frames == 4
+    assert told == pytest.approx([0.25, 0.5, 0.75, 1.0])
+    try:
+        ffmpeg()
+    except NoPictureError:
+        pytest.skip("no ffmpeg")
+    write_video(tmp_path / "both.mp4", films, width=96, height=72)
+    assert (tmp_path / "both.mp4").read_bytes()[4:8] == b"ftyp"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["both.gif", "both.mp4"]
+
+
+def test_forces_are_drawn_and_the_camera_follows() -> None:
+    film = slide(hf.step, "")
+    drawn = picture([film], view=View(follow=True, elevation=-10.0), width=160, height=120)
+    red = (drawn[..., 0] > 150) & (drawn[..., 1] < 90) & (drawn[..., 2] < 90)
+    assert red.sum() > 10  # arrows of forces on the friction cone
+    orange = (drawn[..., 0] > drawn[..., 2].astype(int) + 40) & ~red
+    rows, columns = np.nonzero(orange)
+    assert abs(columns.mean() - 80) < 12 and abs(rows.mean() - 60) < 25  # in the middle
+
+
+def test_files_are_refused_before_the_run(tmp_path: Path) -> None:
+    scene = tmp_path / "cube.xml"
+    scene.write_text(scenes.sliding_cube())
+    for option, value, reason in (
+        ("--video", "run.avi", "expected a name ending in .mp4 or .gif"),
+        ("--picture", "run.jpg", "expected a name ending in .png"),
+        ("--picture", "nowhere/run.png", "does not exist"),
+        ("--camera", "top", "the model has none"),
+    ):
+        given = str(tmp_path / value) if option != "--camera" else value
+        done = holdfast("simulate", str(scene), "--duration", "1000", option, given)
+        assert done.returncode == 2 and reason in done.stderr.replace("\n", " "), done.stderr
+
+
+def test_commands_write_videos_and_pictures(tmp_path: Path) -> None:
+    scene, gif, png = tmp_path / "cube.xml", tmp_path / "both.gif", tmp_path / "both.png"
+    scene.write_text(scenes.sliding_cube())
+    done = holdfast("compare", str(scene), "--duration", "0.1", "--video", str(gif), "--picture",
+                    str(png), "--format", "json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with Image.open(gif) as video, Image.open(png) as image:
+        assert video.size == image.size == (1280, 480)
+    done = holdfast("simulate", str(scene), "--duration", "0.05", "--picture", str(png))
+    assert done.returncode == 0, done.stderr
+    with Image.open(png) as image:
+        assert image.size == (640, 480)
+
+
+def test_no_renderer_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "none such")
+    scene = tmp_path / "cube.xml"
+    scene.write_text(scenes.sliding_cube())
+    done = holdfast("simulate", str(scene), "--picture", str(tmp_path / "a.png"))
+    assert done.returncode == 2 and not (tmp_path / "a.png").exists()
+    assert "apt-get install libegl1" in done.stderr and "libosmesa6" in done.stderr
