@@ -12,8 +12,10 @@ import pytest
 from PIL import Image
 
 import holdfast as hf
-from command import holdfast
-from holdfast.tools import scenes
+from holdfast.cli.compare import Compare
+from holdfast.cli.demo import Demo
+from holdfast.cli.simulate import Simulate
+from holdfast.tools import render, scenes
 from holdfast.tools.render import NoPictureError, check_renderer
 from holdfast.tools.video import Film, View, ffmpeg, picture, write_video
 
@@ -73,38 +75,51 @@ def test_forces_are_drawn_and_the_camera_follows() -> None:
     assert abs(columns.mean() - 80) < 12 and abs(rows.mean() - 60) < 25  # in the middle
 
 
-def test_files_are_refused_before_the_run(tmp_path: Path) -> None:
-    scene = tmp_path / "cube.xml"
-    scene.write_text(scenes.sliding_cube())
-    for option, value, reason in (
-        ("--video", "run.avi", "expected a name ending in .mp4 or .gif"),
-        ("--picture", "run.jpg", "expected a name ending in .png"),
-        ("--picture", "nowhere/run.png", "does not exist"),
-        ("--camera", "top", "the model has none"),
-    ):
-        given = str(tmp_path / value) if option != "--camera" else value
-        done = holdfast("simulate", str(scene), "--duration", "1000", option, given)
-        assert done.returncode == 2 and reason in done.stderr.replace("\n", " "), done.stderr
+@pytest.fixture
+def scene(tmp_path: Path) -> Path:
+    path = tmp_path / "cube.xml"
+    path.write_text(scenes.sliding_cube())
+    return path
 
 
-def test_commands_write_videos_and_pictures(tmp_path: Path) -> None:
-    scene, gif, png = tmp_path / "cube.xml", tmp_path / "both.gif", tmp_path / "both.png"
-    scene.write_text(scenes.sliding_cube())
-    done = holdfast("compare", str(scene), "--duration", "0.1", "--video", str(gif), "--picture",
-                    str(png), "--format", "json")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize(
+    "option, value, reason",
+    [
+        ("video", Path("run.avi"), "expected a name ending in .mp4 or .gif"),
+        ("picture", Path("run.jpg"), "expected a name ending in .png"),
+        ("picture", Path("nowhere/run.png"), "does not exist"),
+        ("camera", "top", "the model has none"),
+    ],
+)
+def test_files_are_refused_before_the_run(
+    scene: Path, capsys: pytest.CaptureFixture[str], option: str, value: Any, reason: str
+) -> None:
+    command = Simulate(scene=scene, duration=1e6, **{option: value})
+    assert command.run() == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_commands_write_videos_and_pictures(scene: Path, tmp_path: Path) -> None:
+    gif, png = tmp_path / "both.gif", tmp_path / "both.png"
+    compare = Compare(scene=scene, duration=0.05, video=gif, picture=png, format="json")
+    assert compare.run() == 0
     with Image.open(gif) as video, Image.open(png) as image:
         assert video.size == image.size == (1280, 480)
-    done = holdfast("simulate", str(scene), "--duration", "0.05", "--picture", str(png))
-    assert done.returncode == 0, done.stderr
+    assert Simulate(scene=scene, duration=0.05, picture=png, format="json").run() == 0
     with Image.open(png) as image:
         assert image.size == (640, 480)
 
 
-def test_no_renderer_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MUJOCO_GL", "none such")
-    scene = tmp_path / "cube.xml"
-    scene.write_text(scenes.sliding_cube())
-    done = holdfast("simulate", str(scene), "--picture", str(tmp_path / "a.png"))
-    assert done.returncode == 2 and not (tmp_path / "a.png").exists()
-    assert "apt-get install libegl1" in done.stderr and "libosmesa6" in done.stderr
+def test_no_renderer_names_the_package(
+    monkeypatch: pytest.MonkeyPatch, scene: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    monkeypatch.setattr(render, "WAYS", ("none such",))
+    picture = scene.with_name("a.png")
+    assert Simulate(scene=scene, duration=1e6, picture=picture).run() == 2
+    said = capsys.readouterr().err
+    assert "apt-get install libegl1" in said and "libosmesa6" in said and not picture.exists()
+    # the demo's tables come all the same
+    assert Demo(duration=0.2, picture=picture).run() == 0
+    said = capsys.readouterr()
+    assert "3.535238" in said.out and "apt-get install libegl1" in said.err

@@ -8,10 +8,12 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
-import mujoco
 import numpy as np
+
+mujoco: Any = import_module("mujoco")  # whose names type checkers do not know
 
 SMOOTH = 2  # pixels drawn per pixel of the picture, along each axis
 SKY = np.array([[0.80, 0.86, 0.93], [0.96, 0.97, 0.98]]) * 255.0  # top, bottom

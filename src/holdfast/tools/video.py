@@ -343,10 +343,13 @@ class _Shot:
 
 
 def _smoothed(path: np.ndarray, width: int = 9) -> np.ndarray:
-    """A moving average, for a camera that does not shake."""
-    half = width // 2
-    padded = np.pad(path, ((half, half), (0, 0)), mode="edge")
-    return np.stack([padded[k : k + width].mean(axis=0) for k in range(len(path))])
+    """A moving average that steady motion passes as it is, for a camera that does not shake."""
+    half = min(width // 2, len(path) - 1)
+    if half < 1:
+        return path
+    padded = np.pad(path, ((half, half), (0, 0)), mode="reflect", reflect_type="odd")
+    count = 2 * half + 1
+    return np.stack([padded[k : k + count].mean(axis=0) for k in range(len(path))])
 
 
 def _titled(pixels: np.ndarray, title: str, moment: Moment) -> np.ndarray:

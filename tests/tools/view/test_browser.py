@@ -21,9 +21,7 @@ from urllib.parse import urlparse
 import mujoco
 import numpy as np
 import pytest
-
-pytest.importorskip("viser", reason='the extra "view" is not installed')
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+from playwright import sync_api
 
 from holdfast.mujoco import Stepper
 from holdfast.tools import scenes
@@ -37,15 +35,8 @@ from holdfast.tools.view.server import open_server
 pytestmark = pytest.mark.jit  # real time needs compiled kernels
 
 SHOTS = Path(__file__).parents[3] / "report" / "screenshots"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--enable-unsafe-swiftshader",
-]
+FLAGS = """--no-sandbox --disable-gpu --disable-background-networking --disable-component-update
+--disable-sync --no-first-run --enable-unsafe-swiftshader""".split()  # noqa: SIM905
 PATIENCE = 90.0  # [s] on a busy machine
 
 
