@@ -168,6 +168,7 @@ def test_compare_for_people(box: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.jit
 def test_demo_shows_what_one_can_see(tmp_path: Path) -> None:
     picture = tmp_path / "demo.png"
     done = holdfast("demo", "--duration", "1", "--width", "80", "--picture", str(picture),

@@ -19,6 +19,8 @@ from holdfast.tools import render, scenes
 from holdfast.tools.render import NoPictureError, check_renderer
 from holdfast.tools.video import Film, View, ffmpeg, picture, write_video
 
+pytestmark = pytest.mark.jit  # runs are long
+
 
 @pytest.fixture(scope="module", autouse=True)
 def renderer() -> None:

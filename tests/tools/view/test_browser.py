@@ -5,6 +5,7 @@ Pictures of what the tests saw are kept in report/screenshots.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from urllib.parse import urlparse
 import mujoco
 import numpy as np
 import pytest
+from PIL import Image
 from playwright import sync_api
 
 from holdfast.mujoco import Stepper
@@ -108,9 +110,12 @@ class Visit:
         SHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=str(SHOTS / f"{name}.png"))
 
-    def plot(self, title: str) -> bytes:
-        """What a plot looks like."""
-        return self.page.locator(".uplot", has_text=title).first.screenshot()
+    def height_of_line(self, title: str) -> float:
+        """Mean height of the first line of a plot [pixels from the bottom]; nan if none is seen."""
+        canvas = self.page.locator(".uplot", has_text=title).first.locator("canvas")
+        pixels = np.array(Image.open(io.BytesIO(canvas.screenshot())).convert("RGB"), dtype=int)
+        rows, _ = np.nonzero(np.abs(pixels - [0x1F, 0x6F, 0xD0]).max(axis=2) < 40)
+        return len(pixels) - float(np.mean(rows)) if len(rows) > 20 else float("nan")
 
     def text(self) -> str:
         return str(self.page.inner_text("body"))
@@ -153,14 +158,15 @@ def test_laws_are_switched_while_it_runs(visit: Any) -> None:
     viewer = page.viewer
     until(lambda: viewer.left.data.time > 1.0, "a second simulated")
     until(lambda: "creep below 1e-12 m/s" in page.text(), "no creep with Coulomb")
-    exact = page.plot("Creep")
+    bottom = page.height_of_line("Creep")  # zero
+    assert bottom < 60
     page.picture("live_coulomb")
     page.choose("Law", "MuJoCo")
     until(lambda: viewer.left.law == "MuJoCo", "MuJoCo in force")
     until(lambda: viewer.plots["creep"].rows[-1][1] > 1e3, "creep above 1 mm/s")
     until(lambda: re.search(r"MuJoCo: creep 0\.00\d+ m/s", page.text()), "creep on the page")
+    until(lambda: page.height_of_line("Creep") > bottom + 20, "a line above zero")
     page.picture("live_mujoco")
-    assert page.plot("Creep") != exact
     before = viewer.left.data.time
     for law in ("MuJoCo + noslip", "No slip", "Viscous"):
         page.choose("Law", law)
@@ -171,7 +177,7 @@ def test_laws_are_switched_while_it_runs(visit: Any) -> None:
 
 
 def test_playback_push_and_actuators(visit: Any) -> None:
-    model = mujoco.MjModel.from_xml_string(scenes.quadruped(slope=0.0))
+    model = grasp()
     page = visit(lambda server: LiveViewer(server, model, keyframe=0))
     viewer, data = page.viewer, page.viewer.left.data
     page.page.get_by_role("button", name="Pause").click()
@@ -188,17 +194,19 @@ def test_playback_push_and_actuators(visit: Any) -> None:
     page.choose("Speed", "1/4")
     until(lambda: viewer.speed == 0.25, "slower")
     page.choose("Speed", "1")
-    where = data.qpos[:2].copy()
-    page.choose("Direction", "+y")
+    where = float(data.qpos[0])
+    page.choose("Direction", "-x")
+    page.choose("Direction", "+x")
+    page.drag("Duration, s", 1.0)
     page.page.get_by_role("button", name="Push", exact=True).last.click()
-    until(lambda: viewer.left.push is not None or data.qpos[1] > where[1] + 1e-3, "a push")
+    until(lambda: viewer.left.push is not None, "a push")
     page.picture("live_push")
     until(lambda: viewer.left.push is None, "the end of the push")
-    until(lambda: data.qpos[1] > where[1] + 1e-3, "the trunk moved")
+    until(lambda: data.qpos[0] > where + 1e-3, "the pad that was pushed moved")
     page.tab("Actuators")
     asked = float(data.ctrl[0])
-    page.drag("fl_roll", 0.6)
-    until(lambda: abs(data.ctrl[0] - asked) > 0.1, "a control changed")
+    page.drag("actuator 0", 0.6)
+    until(lambda: abs(data.ctrl[0] - asked) > 1.0, "a control changed")
     page.picture("live_actuators")
 
 

@@ -102,7 +102,7 @@ class LiveViewer(Loop):
 
     def _name_lines(self) -> None:
         for plot in self.plots.values():
-            plot.set_lines(self._names)
+            plot.set_lines(self.server.gui, self._names)
 
     def _add_laws(self, gui: viser.GuiApi) -> None:
         self._law = gui.add_dropdown("Law", options=LAWS, initial_value=self.left.law)

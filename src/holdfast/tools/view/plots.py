@@ -35,11 +35,18 @@ class Plot:
     points: int = POINTS
     names: tuple[str, ...] = ("",)
     handle: Any = None
+    place: Any = None  # tab that it is in
+    order: float = 0.0
     rows: deque[tuple[float, ...]] = field(default_factory=deque)  # time, value of each line
 
-    def add_to(self, gui: viser.GuiApi) -> None:
-        """Add the plot to the page."""
-        self.handle = gui.add_uplot(
+    def add_to(self, gui: viser.GuiApi, place: Any, order: float) -> None:
+        """Add the plot to a tab of the page."""
+        self.place, self.order = place, order
+        with place:
+            self.handle = self._made(gui)
+
+    def _made(self, gui: viser.GuiApi) -> Any:
+        return gui.add_uplot(
             data=self._data(),
             series=self._series(),
             scales={"x": uplot.Scale(time=False, auto=True)},
@@ -48,6 +55,7 @@ class Plot:
             legend=uplot.Legend(show=True, live=False),
             cursor=uplot.Cursor(show=False),
             height=145,
+            order=self.order,
         )
 
     def _series(self) -> tuple[uplot.Series, ...]:
@@ -55,12 +63,18 @@ class Plot:
         lines = (uplot.Series(label=name or " ", stroke=color, width=1.5) for name, color in both)
         return (uplot.Series(label="time, s"), *lines)
 
-    def set_lines(self, names: Sequence[str]) -> None:
+    def set_lines(self, gui: viser.GuiApi, names: Sequence[str]) -> None:
         """Name the lines; what was drawn is kept if there are as many as before."""
+        if tuple(names) == self.names:
+            return
         if len(names) != len(self.names):
             self.rows.clear()
         self.names = tuple(names)
-        self.handle.data, self.handle.series = self._data(), self._series()
+        # A new plot: one whose lines are renamed goes on with the scales that it began with.
+        visible, old = self.handle.visible, self.handle
+        self.add_to(gui, self.place, self.order)
+        self.handle.visible = visible
+        old.remove()
 
     def add(self, time: float, values: Sequence[float]) -> None:
         """Add a point to each line; a time that was there already is replaced."""
@@ -83,9 +97,9 @@ class Plot:
 def add_plots(server: viser.ViserServer, plots: Sequence[Plot]) -> None:
     """Show plots in a panel on the left, and the controls on the right."""
     panel = server.gui.add_panel()
-    with panel.add_tab("Plots", viser.Icon.CHART_LINE):
-        for plot in plots:
-            plot.add_to(server.gui)
+    tab = panel.add_tab("Plots", viser.Icon.CHART_LINE)
+    for k, plot in enumerate(plots):
+        plot.add_to(server.gui, tab, float(k))
     panel.dock_left()
     panel.set_width(PANEL_WIDTH)
     server.gui.main_panel.dock_right()

@@ -73,7 +73,7 @@ class ReplayViewer(Loop):
             gui.add_html(LEGEND)
         add_plots(self.server, list(self.plots.values()))
         for plot in self.plots.values():
-            plot.set_lines(["so far", "to come"])
+            plot.set_lines(gui, ["so far", "to come"])
         self._slider: Any = None
         self._events: Any = None
 
