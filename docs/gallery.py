@@ -1,4 +1,5 @@
-"""Pictures of the documentation: of every example of the gallery, and of the viewer.
+"""Pictures of the documentation: of every example of the gallery, and of the viewer if Chromium is
+there.
 
     python docs/gallery.py              all of them, to docs/images
     python docs/gallery.py NAME ...     some, by the names of their files in examples/gallery
@@ -11,7 +12,10 @@ from __future__ import annotations
 
 import argparse
 import runpy
+import shutil
 import sys
+import threading
+import time
 from pathlib import Path
 
 import holdfast as hf
@@ -33,6 +37,40 @@ def make_picture(example: Path, path: Path) -> None:
     write_picture(path, [film], view=view, width=WIDTH, height=HEIGHT)
 
 
+def make_viewer_picture(path: Path) -> None:
+    """Screenshot of `holdfast view` with two laws side by side, in Debian's Chromium."""
+    import mujoco
+    from playwright.sync_api import sync_playwright
+
+    from holdfast.tools import scenes
+    from holdfast.tools.view.live import LiveViewer
+    from holdfast.tools.view.server import open_server
+
+    server = open_server()
+    model = mujoco.MjModel.from_xml_string(scenes.row_of_boxes(2))
+    viewer = LiveViewer(server, model, keyframe=0, beside="MuJoCo")
+    thread = threading.Thread(target=viewer.run, daemon=True)
+    thread.start()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), headless=True,
+            args=["--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader"],
+        )  # fmt: skip
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
+        page.set_default_timeout(120e3)
+        page.goto(f"http://localhost:{server.get_port()}")
+        page.get_by_text("real time").first.wait_for()
+        for notice in page.locator(".mantine-Notification-closeButton").all():
+            notice.click()  # that it draws in software
+        while viewer.left.data.time < 12.0:
+            time.sleep(0.1)
+        page.screenshot(path=str(path))
+        browser.close()
+    viewer.stop()
+    thread.join()
+    server.stop()
+
+
 def main() -> int:
     """Make the pictures that are asked for; return the exit code."""
     parser = argparse.ArgumentParser(description="Make the pictures of the gallery.")
@@ -48,8 +86,11 @@ def main() -> int:
             path = given.images / f"{example.stem}.png"
             make_picture(example, path)
             print(path, file=sys.stderr)
+        if not given.names and shutil.which("chromium"):
+            make_viewer_picture(given.images.parent / "viewer.png")
+            print(given.images.parent / "viewer.png", file=sys.stderr)
     except hf.HoldfastError as error:
-        print(f"{example.name}: {error}", file=sys.stderr)
+        print(f"no pictures: {error}", file=sys.stderr)
         return 1
     return 0
 

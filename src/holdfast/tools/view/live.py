@@ -63,12 +63,12 @@ class LiveViewer(Loop):
             "required": Plot("Required friction"),
             "step": Plot("Time of a step, µs", scale=1e6),
         }
-        self.drift_plot = Plot("Drift between the two, mm", scale=1e3)
+        self.drift_plot = Plot("Drift between the two, mm", scale=1e3, names=("drift",))
         self._view_left = SceneView(server, model, "left")
         self._view_right: SceneView | None = None
-        self._separation = 1.2 * size_of(model)
+        self._separation, self._offset = 1.2 * size_of(model), np.zeros(3)
         self._samples: list[Sample] = []
-        self._center = self._middle()
+        self._center, self._follow = self._middle(), False
         self._aim = aim_cameras(server, model, self._center, self._view_left.size)
         self._add_page()
         if beside is not None:
@@ -174,6 +174,12 @@ class LiveViewer(Loop):
             step=_round(self._separation / 20), initial_value=_round(self._separation),
         )  # fmt: skip
 
+        follow = gui.add_checkbox("Follow what moves", initial_value=False)
+
+        def set_follow() -> None:
+            self._follow = follow.value
+            self._place()
+
         def apply() -> None:
             for view in self._views:
                 view.show_points, view.show_forces = points.value, forces.value
@@ -190,6 +196,7 @@ class LiveViewer(Loop):
         self.on(forces, apply)
         self.on(opacity, fade)
         self.on(apart, separate)
+        self.on(follow, set_follow)
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -243,11 +250,19 @@ class LiveViewer(Loop):
         azimuth = np.radians(self.model.vis.global_.azimuth)
         right = np.array([np.sin(azimuth), -np.cos(azimuth), 0.0])
         size, center = self._view_left.size, self._center
+        self._offset = self._separation * right
+        self._move_scenes()
         if self._view_right is not None:
-            offset = self._separation * right
-            self._view_right.root.position = offset
+            offset = self._offset
             size, center = size + self._separation, center + 0.5 * offset
         self._aim(center, size)
+
+    def _move_scenes(self) -> None:
+        """Put the scenes side by side; where the camera follows, they move under it instead."""
+        shift = self._center - self._middle() if self._follow else np.zeros(3)
+        self._view_left.root.position = shift
+        if self._view_right is not None:
+            self._view_right.root.position = self._offset + shift
 
     def _set_control(self, i: int, value: float) -> None:
         for run in self.runs:
@@ -285,6 +300,8 @@ class LiveViewer(Loop):
     def draw(self) -> None:
         """Show bodies and forces, and add points to the plots."""
         self._samples = []
+        if self._follow:
+            self._move_scenes()
         for run, view in zip(self.runs, self._views, strict=True):
             forces = run.forces()
             push = (run.push.body, run.push.force) if run.push else None

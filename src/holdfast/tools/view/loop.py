@@ -163,7 +163,7 @@ def aim_cameras(
     aim = {"center": center, "size": size}
 
     def point(client: viser.ClientHandle) -> None:
-        distance = 1.2 * aim["size"] * max(1.0, 1.2 / client.camera.aspect)
+        distance = 1.6 * aim["size"]
         client.camera.fov = np.radians(45.0)
         client.camera.near = float(0.01 * distance)
         client.camera.position = aim["center"] + distance * back
