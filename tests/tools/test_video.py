@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,22 @@ def test_no_renderer_names_the_package(
     assert Demo(duration=0.2, picture=picture).run() == 0
     said = capsys.readouterr()
     assert "3.535238" in said.out and "apt-get install libegl1" in said.err
+
+
+def test_pictures_of_the_gallery(tmp_path: Path) -> None:
+    example = tmp_path / "example.py"
+    example.write_text(f'''
+import mujoco, holdfast as hf
+CAMERA = {{"azimuth": 110, "elevation": -15, "distance": 0.6, "lookat": (0, 0, 0.05)}}
+def main():
+    model = mujoco.MjModel.from_xml_string("""{scenes.sliding_cube(speed=0.0)}""")
+    data = mujoco.MjData(model)
+    hf.step(model, data, nstep=3)
+    return model, data
+''')
+    script = Path(__file__).parents[2] / "docs" / "gallery.py"
+    runpy.run_path(str(script))["make_picture"](example, tmp_path / "example.png")
+    pixels = np.asarray(Image.open(tmp_path / "example.png").convert("RGB"), dtype=int)
+    assert pixels.shape == (400, 640, 3)
+    green = (pixels[..., 1] > pixels[..., 0] + 40) & (pixels[..., 1] > pixels[..., 2] + 40)
+    assert green.sum() > 100  # arrows of forces without friction

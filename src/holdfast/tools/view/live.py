@@ -299,9 +299,11 @@ class LiveViewer(Loop):
 
     def draw(self) -> None:
         """Show bodies and forces, and add points to the plots."""
-        self._samples = []
         if self._follow:
             self._move_scenes()
+        if any(not np.isfinite(run.data.qpos).all() for run in self.runs):
+            return  # the page shows why, and the last state that can be drawn
+        self._samples = []
         for run, view in zip(self.runs, self._views, strict=True):
             forces = run.forces()
             push = (run.push.body, run.push.force) if run.push else None
@@ -326,6 +328,7 @@ class LiveViewer(Loop):
                 f"{_short(sample.penetration)} m, needs µ {sample.required:.2f}, "
                 f"step {1e6 * sample.step:.0f} µs"
             )
+        for run in self.runs:
             if run.problem:
                 lines.append(f'<span style="color:#d72828">{html.escape(run.problem)}</span>')
         if self.right is not None:

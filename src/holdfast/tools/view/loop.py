@@ -90,10 +90,11 @@ class Loop:
                 if self._changed:
                     self._changed = False
                     self._pictures += 1
-                    self.draw()
+                    if not self._guarded(self.draw):
+                        self.set_paused(True)
             if now >= next_plot:
                 next_plot = now + PLOT
-                self.refresh()
+                self._guarded(self.refresh)
             if now - measured >= 1.0:
                 self.rate, self.fps = (
                     self._shown / (now - measured),
@@ -116,11 +117,20 @@ class Loop:
                 command = self._commands.get_nowait()
             except Empty:
                 return
-            try:
-                command()
-            except HoldfastError as error:
-                self.report(str(error))
+            self._guarded(command)
             self._changed = True
+
+    def _guarded(self, work: Callable[[], Any]) -> bool:
+        """Do something; if that fails, show why and go on. Return whether it worked."""
+        try:
+            work()
+        except HoldfastError as error:
+            self.report(str(error))
+        except Exception as error:  # whatever it is, the page stays
+            self.report(f"{type(error).__name__}: {error}")
+        else:
+            return True
+        return False
 
     def report(self, problem: str) -> None:
         """Show a problem in every browser."""

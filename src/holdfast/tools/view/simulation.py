@@ -107,7 +107,7 @@ class Simulation:
     def _apply_push(self) -> None:
         if self.push is None:
             return
-        over = self.data.time >= self.push.until
+        over = self.data.time > self.push.until - 0.5 * self.model.opt.timestep
         self.data.xfrc_applied[self.push.body, :3] = 0.0 if over else self.push.force
         if over:
             self.push = None
