@@ -322,7 +322,7 @@ class LiveViewer(Loop):
             f"<b>{'Paused' if self.paused else 'Running'}</b>, {self.left.data.time:.3f} s, "
             f"{self.rate:.2f} × real time, {self.fps:.0f} pictures/s",
         ]
-        for name, run, sample in zip(self._names, self.runs, self._samples, strict=False):
+        for name, sample in zip(self._names, self._samples, strict=False):
             lines.append(
                 f"<b>{name}</b>: creep {_short(sample.creep)} m/s, penetration "
                 f"{_short(sample.penetration)} m, needs µ {sample.required:.2f}, "
