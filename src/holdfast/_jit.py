@@ -7,8 +7,8 @@ while the caller holds them). Each kernel is plain Python: NUMBA_DISABLE_JIT=1 r
 
 Numba caches a compiled kernel until the file that it is written in changes, and does not notice
 changes in the files of the kernels that it calls. Here the stamp of a cached kernel covers all
-files that kernels are made of, so that an edited or updated checkout never runs yesterday's kernel;
-see `holdfast._cache`.
+files that kernels are made of, so that an edited or updated checkout never runs yesterday's kernel,
+and an edited command or tool compiles nothing again; see `holdfast._cache`.
 
 By default Numba optimises every kernel and makes machine code of it, then does so again as part of
 each kernel that calls it. Kernels that only others call are compiled as parts here: only those that

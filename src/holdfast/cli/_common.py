@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
-from holdfast.errors import HoldfastError, SolveError
+from holdfast.errors import HoldfastError, InputError, SolveError
 from holdfast.tools.contact_names import ContactName, contact_model
+from holdfast.tools.progress import progress_bar
 
-__all__ = ["ContactName", "contact_model", "exit_code", "progress_bar"]
+__all__ = [
+    "ContactName",
+    "check_camera",
+    "check_outputs",
+    "contact_model",
+    "creep_caption",
+    "exit_code",
+    "progress_bar",
+    "write_outputs",
+]
 
 
 def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -31,13 +41,70 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
     return guarded
 
 
-@contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr that is told the part that is done."""
-    from rich.console import Console
-    from rich.progress import Progress
+def check_outputs(
+    video: Path | None, picture: Path | None, *, force: bool
+) -> tuple[Path | None, Path | None]:
+    """Refuse, before a run, what could not be drawn or written after it; `force` overwrites.
 
-    console = Console(stderr=True, quiet=quiet)
-    with Progress(console=console, transient=True, disable=quiet) as progress:
-        task = progress.add_task(what, total=1.0)
-        yield lambda part: progress.update(task, completed=part)
+    Returns:
+        The paths without links.
+    """
+    if video is None and picture is None:
+        return None, None
+    from holdfast.tools import files
+    from holdfast.tools import video as tools
+
+    places: list[Path | None] = [None, None]
+    asked = ((video, tools.VIDEOS, "video"), (picture, tools.PICTURES, "picture"))
+    for k, (path, endings, name) in enumerate(asked):
+        if path is not None:
+            tools.check_ending(path, endings, name)
+            places[k] = place = files.check_output(path, force=force, name=name)
+            tools.check_ending(place, endings, name)
+    tools.check_drawing(places[0])
+    return places[0], places[1]
+
+
+def write_outputs(
+    films: Sequence[Any], video: Path | None, picture: Path | None, *, camera: str = "",
+    quiet: bool = False,
+) -> None:  # fmt: skip
+    """Write films side by side as a video, and their end as a picture."""
+    from holdfast.tools import video as tools
+
+    view = tools.View(camera=camera)
+    films = [film for film in films if film.moments]
+    if video is not None and films:
+        with progress_bar(f"drawing {video.name}", quiet=quiet) as progress:
+            place = tools.write_video(video, films, view=view, progress=progress)
+        say_place(video, place)
+    if picture is not None and films:
+        say_place(picture, tools.write_picture(picture, films, view=view))
+
+
+def say_place(wanted: Path, place: Path) -> None:
+    """Say where a file is that could not be written where it should."""
+    if place != wanted:
+        print(f"holdfast: {wanted} could not be written; it is {place}", file=sys.stderr)
+
+
+def check_camera(model: Any, camera: str | None) -> str:
+    """The name of a camera of the model; empty for none."""
+    names = [model.camera(i).name for i in range(model.ncam)]
+    if camera and camera not in names:
+        known = ", ".join(map(repr, names)) or "none"
+        raise InputError("camera", f"is {camera!r}; the model has {known}")
+    return camera or ""
+
+
+def creep_caption(model: Any) -> Callable[[Any], str]:
+    """Text for films: how fast contacts slide in a state."""
+    from holdfast.tools.observe import Observer
+
+    observer = Observer(model)
+
+    def caption(data: Any) -> str:
+        speed = 1e3 * observer.measure(data).creep
+        return f"contacts slide at {speed if speed > 1e-6 else 0.0:.3g} mm/s"
+
+    return caption

@@ -24,29 +24,30 @@ def check_duration(value: float, *, zero: bool = False) -> None:
         raise InputError("duration", f"is {value:g}; expected a number of seconds, more than 0")
 
 
-def check_output(path: Path, *, force: bool) -> Path:
+def check_output(path: Path, *, force: bool, name: str = "out") -> Path:
     """Where to write a file, looked at before the work begins.
 
     A link is followed: what it points to is written. Devices and folders are refused, and files
-    that are there already unless `force`. The folder must be there and let us write.
+    that are there already unless `force`. The folder must be there and let us write. Errors are
+    about the option `name`.
 
     Returns:
         The path without links.
     """
     place = Path(os.path.realpath(path))
     if place.is_dir():
-        raise InputError("out", f"{path} is a folder; name a file in it")
+        raise InputError(name, f"{path} is a folder; name a file in it")
     if place.exists() and not place.is_file():
-        raise InputError("out", f"{path} is no file but a device or a pipe; name a file")
+        raise InputError(name, f"{path} is no file but a device or a pipe; name a file")
     if place.exists() and not force:
-        raise InputError("out", f"{path} exists; add --force to overwrite it, or name another file")
+        raise InputError(name, f"{path} exists; add --force to overwrite it, or name another file")
     if not place.parent.is_dir():
-        raise InputError("out", f"the folder {place.parent} does not exist; make it first")
+        raise InputError(name, f"the folder {place.parent} does not exist; make it first")
     try:
         with tempfile.TemporaryFile(dir=place.parent):
             pass
     except OSError as error:
-        raise InputError("out", f"{path} cannot be written: {error.strerror}") from error
+        raise InputError(name, f"{path} cannot be written: {error.strerror}") from error
     return place
 
 
@@ -112,19 +113,22 @@ def load_scene(path: Path) -> Any:
 
 def set_keyframe(model: Any, data: Any, keyframe: str | None) -> None:
     """Put `data` into a keyframe, by name or number; None takes the first if there is one."""
+    number = keyframe_number(model, keyframe)
+    if number is not None:
+        mujoco.mj_resetDataKeyframe(model, data, number)
+
+
+def keyframe_number(model: Any, keyframe: str | None) -> int | None:
+    """Number of a keyframe, by name or number; None asks for the first if there is one."""
     names = [model.key(i).name for i in range(model.nkey)]
     if keyframe is None:
-        if names:
-            mujoco.mj_resetDataKeyframe(model, data, 0)
-        return
+        return 0 if names else None
     if keyframe in names:
-        number = names.index(keyframe)
-    elif keyframe.isdigit() and int(keyframe) < model.nkey:
-        number = int(keyframe)
-    else:
-        known = ", ".join(f"{i} {name!r}" for i, name in enumerate(names)) or "none"
-        raise InputError("keyframe", f"is {keyframe!r}; the model has {known}")
-    mujoco.mj_resetDataKeyframe(model, data, number)
+        return names.index(keyframe)
+    if keyframe.isdigit() and int(keyframe) < model.nkey:
+        return int(keyframe)
+    known = ", ".join(f"{i} {name!r}" for i, name in enumerate(names)) or "none"
+    raise InputError("keyframe", f"is {keyframe!r}; the model has {known}")
 
 
 def load_control(path: Path, model: Any) -> Control:
