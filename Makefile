@@ -43,6 +43,7 @@ bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/grasp.py
 	@$(BIN)/python benchmarks/step.py
+	@$(BIN)/python benchmarks/overview.py
 	@$(BIN)/python benchmarks/convergence.py
 	@$(BIN)/python benchmarks/quadruped.py
 	@$(BIN)/python benchmarks/corpus.py
@@ -51,7 +52,7 @@ bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/islands.py
 	@$(BIN)/python benchmarks/publish.py
 
-reproduce: $(VENV)/stamp-core  ## the paper's experiments: report/index.html, README tables
+reproduce: $(VENV)/stamp-core  ## the paper's experiments: report/index.html, tables of the documentation
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m holdfast reproduce all --out report --resume
 	@$(BIN)/python benchmarks/publish_report.py report
 

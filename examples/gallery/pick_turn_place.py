@@ -1,6 +1,6 @@
 """Pick a cube, turn it by 90 degrees, place it: with friction alone, no weld.
 
-python examples/pick_turn_place.py
+python examples/gallery/pick_turn_place.py
 """
 
 import mujoco
@@ -36,6 +36,7 @@ SCENE = """
   </actuator>
 </mujoco>
 """
+CAMERA = {"azimuth": 130, "elevation": -20, "distance": 0.9, "lookat": (0.1, 0.05, 0.1)}
 OPEN, CLOSED = 0.0, 0.02  # where the fingers are told to go; the cube is in the way at 0.01
 #            x    y     z     yaw        fingers  seconds
 WAYPOINTS = [
@@ -49,7 +50,7 @@ WAYPOINTS = [
 ]
 
 
-def main() -> None:
+def main() -> tuple[mujoco.MjModel, mujoco.MjData]:
     model = mujoco.MjModel.from_xml_string(SCENE)
     data = mujoco.MjData(model)
     stepper = hf.Stepper(model)  # the only line that knows holdfast
@@ -78,6 +79,7 @@ def main() -> None:
     print(f"turned by {turned:.6f} degrees; sank in by at most {stepper.largest_penetration:.1e} m")
     assert abs(turned - 90) < 1.0
     assert abs(data.body("cube").xpos[2] - 0.03) < 1e-8
+    return model, data
 
 
 def in_the_hand(data: mujoco.MjData) -> np.ndarray:
