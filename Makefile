@@ -31,7 +31,7 @@ lint: $(VENV)/stamp-dev  ## ruff (rules and format) and pyright
 	done; \
 	exit $$failed
 
-format: $(VENV)/stamp-dev  ## let ruff format the code and mend what it can
+format: $(VENV)/stamp-dev  ## let ruff format the code and fix what it can
 	@$(BIN)/python -m ruff check --fix .
 	@$(BIN)/python -m ruff format .
 

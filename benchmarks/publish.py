@@ -77,7 +77,8 @@ def to_rst(markdown: str) -> str:
             lines += ["", ".. list-table::", "   :header-rows: 1", "   :class: wide", ""]
             for row in rows:
                 marks = ["*", *[" "] * (len(row) - 1)]
-                lines += [f"   {mark} - {in_cell(cell)}" for mark, cell in zip(marks, row, strict=True)]
+                both = zip(marks, row, strict=True)
+                lines += [f"   {mark} - {in_cell(cell)}" for mark, cell in both]
             lines.append("")
             rows = []
         lines.append(line.replace("`", "``"))

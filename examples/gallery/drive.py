@@ -10,7 +10,8 @@ import numpy as np
 
 import holdfast as hf
 
-RADIUS, TRACK, SPEED = 0.1, 0.4, 2.0  # of the wheels [m], between them [m], of the right one [rad/s]
+RADIUS, TRACK = 0.1, 0.4  # of the wheels, and between them [m]
+SPEED = 2.0  # of the right wheel [rad/s]
 WHEEL = """<body name="{name}" pos="0 {y} 0"><joint name="{name}" axis="0 1 0"/>
   <geom name="{name}" type="ellipsoid" size=".1 .02 .1" mass=".5" rgba=".2 .2 .2 1"/></body>"""
 SCENE = f"""
@@ -30,7 +31,7 @@ SCENE = f"""
   </custom>
 </mujoco>
 """
-CAMERA = {"azimuth": 120, "elevation": -35, "distance": 1.8, "lookat": (0, 0.5, 0)}
+CAMERA = {"azimuth": 120, "elevation": -35, "distance": 1.5, "lookat": (0, 0.5, 0)}
 
 
 def main() -> tuple[mujoco.MjModel, mujoco.MjData]:

@@ -15,9 +15,11 @@ SCENE = """
     <light pos="0 -1 2"/>
     <body name="palm" pos="0 0 0.3">
       <geom type="box" size=".07 .02 .01" contype="0" conaffinity="0"/>
-      <body name="left" pos="-.04 0 -.05" gravcomp="1"><joint name="left" type="slide" axis="1 0 0"/>
+      <body name="left" pos="-.04 0 -.05" gravcomp="1">
+        <joint name="left" type="slide" axis="1 0 0"/>
         <geom type="box" size=".01 .015 .04" mass=".1"/></body>
-      <body name="right" pos=".04 0 -.05" gravcomp="1"><joint name="right" type="slide" axis="-1 0 0"/>
+      <body name="right" pos=".04 0 -.05" gravcomp="1">
+        <joint name="right" type="slide" axis="-1 0 0"/>
         <geom type="box" size=".01 .015 .04" mass=".1"/></body>
     </body>
     <body name="cube" pos="0 0 0.23"><freejoint/>
@@ -29,7 +31,7 @@ SCENE = """
   <keyframe><key name="hold" ctrl="10 10"/></keyframe>
 </mujoco>
 """
-CAMERA = {"azimuth": 110, "elevation": -15, "distance": 0.5, "lookat": (0, 0, 0.25)}
+CAMERA = {"azimuth": 110, "elevation": -15, "distance": 0.38, "lookat": (0, 0, 0.255)}
 
 
 SECONDS = 4.0

@@ -18,7 +18,7 @@ SCENE = """
   </worldbody>
 </mujoco>
 """
-CAMERA = {"azimuth": 90, "elevation": -15, "distance": 1.0, "lookat": (0.5, 0, 0.1)}
+CAMERA = {"azimuth": 110, "elevation": -15, "distance": 0.8, "lookat": (0.5, 0, 0.1)}
 
 
 def slide(step, seconds: float = 1.5) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -35,7 +35,8 @@ def main() -> tuple[mujoco.MjModel, mujoco.MjData]:
     for name, step in (("MuJoCo", mujoco.mj_step), ("holdfast", hf.step)):
         model, data = slide(step)
         upright = data.body("cube").xmat[8] > 0.999
-        print(f"{name:9} stops after {data.qpos[0]:.3f} m, {'upright' if upright else 'tipped over'}")
+        end = "upright" if upright else "tipped over"
+        print(f"{name:9} stops after {data.qpos[0]:.3f} m, {end}")
     print(f"v^2 / (2 mu g) = {3.0**2 / (2 * 0.7 * 9.81):.3f} m")
     assert upright
     assert abs(data.qpos[0] - 3.0**2 / (2 * 0.7 * 9.81)) < 3.0 * model.opt.timestep

@@ -22,7 +22,7 @@ SCENE = f"""
   <custom><text name="holdfast:slope,block" data="viscous {DRAG}"/></custom>
 </mujoco>
 """
-CAMERA = {"azimuth": 110, "elevation": -15, "distance": 1.2, "lookat": (0.6, 0, -0.1)}
+CAMERA = {"azimuth": 110, "elevation": -15, "distance": 1.0, "lookat": (0.6, 0, -0.1)}
 
 
 def main() -> tuple[mujoco.MjModel, mujoco.MjData]:
