@@ -23,7 +23,7 @@ SCENE = """
         <geom type="box" size=".01 .015 .04" mass=".1"/></body>
     </body>
     <body name="cube" pos="0 0 0.23"><freejoint/>
-      <geom type="box" size=".03 .03 .03" mass=".5" rgba=".85 .45 .2 1"/></body>
+      <geom name="cube" type="box" size=".03 .03 .03" mass=".5" rgba=".85 .45 .2 1"/></body>
   </worldbody>
   <actuator>
     <motor name="left" joint="left"/><motor name="right" joint="right"/>
