@@ -184,6 +184,8 @@ def commands(document: Path) -> list[str]:
 
 
 def reason_not_run(command: str) -> str:
+    if " --video" in command or " --picture" in command:
+        return "needs OpenGL; run by the tests of videos"
     return next((why for begin, why in NOT_RUN.items() if command.startswith(begin)), "")
 
 
