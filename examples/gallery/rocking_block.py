@@ -28,7 +28,7 @@ def main() -> tuple[mujoco.MjModel, mujoco.MjData]:
     c, s = np.cos(TILT), np.sin(TILT)
     data.qpos[:3] = [0.05 * c + 0.2 * s - 0.05, 0.0, -0.05 * -s + 0.2 * c]
     data.qpos[3:] = [np.cos(TILT / 2), 0.0, np.sin(TILT / 2), 0.0]
-    simulation = hf.EventDriven(model)
+    simulation = hf.EventDriven(model, contact=hf.NoSlip())
     simulation.advance(data, 2.0)
     impacts = [event for event in simulation.events if event.kind == "impact"]
     print("impacts at", *(f"{event.time:.4f}" for event in impacts[:6]), "s")
