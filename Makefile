@@ -31,7 +31,7 @@ lint: $(VENV)/stamp-dev  ## ruff (rules and format) and pyright
 	done; \
 	exit $$failed
 
-format: $(VENV)/stamp-dev  ## let ruff format the code and mend what it can
+format: $(VENV)/stamp-dev  ## let ruff format the code and fix what it can
 	@$(BIN)/python -m ruff check --fix .
 	@$(BIN)/python -m ruff format .
 
@@ -41,7 +41,7 @@ docs: $(VENV)/stamp-docs  ## HTML pages in docs/_build/html; warnings are errors
 
 gallery: $(VENV)/stamp-dev  ## every picture of README and docs, in docs/images
 	@$(BIN)/python -m holdfast demo --picture docs/images/demo.png \
-		--video docs/images/side_by_side.gif --width 240 --fps 12.5 --duration 4
+		--video docs/images/side_by_side.gif --force --width 240 --fps 12.5 --duration 4
 	@$(BIN)/python docs/gallery.py
 
 browser:  ## Debian's Chromium, ffmpeg and EGL, which tests of the viewer and of videos use
@@ -55,6 +55,7 @@ bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/grasp.py
 	@$(BIN)/python benchmarks/step.py
+	@$(BIN)/python benchmarks/overview.py
 	@$(BIN)/python benchmarks/convergence.py
 	@$(BIN)/python benchmarks/quadruped.py
 	@$(BIN)/python benchmarks/corpus.py
@@ -63,7 +64,7 @@ bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/islands.py
 	@$(BIN)/python benchmarks/publish.py
 
-reproduce: $(VENV)/stamp-core  ## the paper's experiments: report/index.html, README tables
+reproduce: $(VENV)/stamp-core  ## the paper's experiments: report/index.html, tables of the documentation
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m holdfast reproduce all --out report --resume
 	@$(BIN)/python benchmarks/publish_report.py report
 

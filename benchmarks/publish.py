@@ -2,9 +2,10 @@
 
     python benchmarks/publish.py [RESULTS]
 
-RESULTS is the folder that `run.py` wrote, benchmarks/results by default. In README.md the text
-between ``<!-- generated: bench -->`` and ``<!-- end -->`` is replaced. docs/benchmarks.rst and the
-plots in docs/_generated are written anew.
+RESULTS is the folder that the benchmarks wrote, benchmarks/results by default. In README.md the
+text between ``<!-- generated: overview -->`` and ``<!-- end -->`` is replaced by the table of
+`overview.py`, if that was run. If `run.py` was run, docs/_generated/bench.txt (the summary for
+docs/numbers.rst), docs/benchmarks.rst and the plots in docs/_generated are written anew.
 """
 
 from __future__ import annotations
@@ -25,25 +26,33 @@ END = "<!-- end -->"
 
 def main() -> None:
     results = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "benchmarks" / "results"
-    data = json.loads((results / "results.json").read_text())
-    tables = [table(results, name) for name in ("speed_families", "robustness", "grasp", "step")]
-    tables += [words(results, name) for name in ("linearity", "warm")]
-    source = f"*{origin(data)}*"
-    text = "\n\n".join([source, *(table for table in tables if table)])
-    replace_block(ROOT / "README.md", "bench", text)
+    overview = table(results, "overview")
+    if overview:
+        replace_block(ROOT / "README.md", "overview", overview)
+    if (results / "results.json").exists():
+        publish_pages(results, ROOT / "docs")
 
-    generated = ROOT / "docs" / "_generated"
+
+def publish_pages(results: Path, docs: Path) -> None:
+    """Write the tables and plots of a run into the documentation."""
+    source = origin(json.loads((results / "results.json").read_text()))
+    generated = docs / "_generated"
     generated.mkdir(exist_ok=True)
+    (generated / "bench.txt").write_text(summary(results, source) + "\n", encoding="utf-8")
     plots = sorted(results.glob("*.png"))
     for plot in plots:
         shutil.copy(plot, generated / plot.name)
-    page = [
-        HEAD,
-        origin(data),
-        *(to_rst(file.read_text()) for file in sorted(results.glob("*.md"))),
-    ]
+    tables = [file for file in sorted(results.glob("*.md")) if file.stem != "overview"]
+    page = [HEAD, to_rst(source), *(to_rst(file.read_text()) for file in tables)]
     page += [f".. image:: _generated/{plot.name}" for plot in plots]
-    (ROOT / "docs" / "benchmarks.rst").write_text("\n\n".join(page) + "\n")
+    (docs / "benchmarks.rst").write_text("\n\n".join(page) + "\n", encoding="utf-8")
+
+
+def summary(results: Path, source: str) -> str:
+    """The tables that say most, as reStructuredText."""
+    tables = [table(results, name) for name in ("speed_families", "robustness", "grasp", "step")]
+    tables += [words(results, name) for name in ("linearity", "warm")]
+    return to_rst("\n\n".join([source, *(table for table in tables if table)]))
 
 
 def replace_block(file: Path, name: str, text: str) -> None:
@@ -55,23 +64,30 @@ def replace_block(file: Path, name: str, text: str) -> None:
 
 
 def to_rst(markdown: str) -> str:
-    """Markdown of the tables that `run.py` writes, as reStructuredText."""
+    """Markdown of the tables that benchmarks write, as reStructuredText."""
     lines: list[str] = []
     rows: list[list[str]] = []
     for line in [*markdown.splitlines(), ""]:
         if line.startswith("|"):
             cells = [cell.strip().replace("`", "``") for cell in line.strip("|").split("|")]
-            if not all(set(cell) <= set("-: ") for cell in cells):
+            if not all(cell and set(cell) <= set("-: ") and len(cell) > 2 for cell in cells):
                 rows.append(cells)
             continue
         if rows:
-            lines += ["", ".. list-table::", "   :header-rows: 1", ""]
+            lines += ["", ".. list-table::", "   :header-rows: 1", "   :class: wide", ""]
             for row in rows:
-                lines += [f"   {'*' if k == 0 else ' '} - {cell}" for k, cell in enumerate(row)]
+                marks = ["*", *[" "] * (len(row) - 1)]
+                both = zip(marks, row, strict=True)
+                lines += [f"   {mark} - {in_cell(cell)}" for mark, cell in both]
             lines.append("")
             rows = []
-        lines.append(line)
+        lines.append(line.replace("`", "``"))
     return "\n".join(lines).strip()
+
+
+def in_cell(text: str) -> str:
+    """Text of a cell: a lone dash is no bullet."""
+    return "\\" + text if text in ("-", "+", "*") else text
 
 
 def table(results: Path, name: str) -> str:

@@ -1,10 +1,9 @@
-"""Copy tables and pictures of a report into README.md and docs/: numbers are never typed.
+"""Copy tables and pictures of a report into docs/: numbers are never typed.
 
     python benchmarks/publish_report.py [REPORT]
 
-REPORT is the folder that `holdfast reproduce` wrote, report by default. In README.md the text
-between ``<!-- generated: paper -->`` and ``<!-- end -->`` is replaced; docs/_generated gets the
-same tables and the pictures for docs/reproduce.rst.
+REPORT is the folder that `holdfast reproduce` wrote, report by default. docs/_generated gets the
+tables and the pictures for docs/reproduce.rst.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.experiments.report.page import shown
-from publish import ROOT, replace_block, to_rst
+from publish import ROOT, to_rst
 
 CHOSEN = ("_targets", "_paper", "scaling_exponents", "robustness_solvers")
 LEFT_OUT = ("source", "stopped")  # columns that are too long for here
@@ -32,8 +31,7 @@ def main() -> None:
         for table in section["tables"]
         if table["name"].endswith(CHOSEN)
     ]
-    text = "\n\n".join([f"*{origin(report['origin'])}*", *(markdown(*each) for each in tables)])
-    replace_block(ROOT / "README.md", "paper", text)
+    text = "\n\n".join([origin(report["origin"]), *(markdown(*each) for each in tables)])
     generated = ROOT / "docs" / "_generated"
     generated.mkdir(exist_ok=True)
     # not named .rst: it is a part of a page, not a page

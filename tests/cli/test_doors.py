@@ -171,7 +171,7 @@ COMMANDS = {
     "simulate": ("simulate", "SCENE", "--duration", "1000", "--out", "OUT"),
     "events": ("simulate", "SCENE", "--duration", "1000", "--mode", "events"),
     "compare": ("compare", "SCENE", "--duration", "1000"),
-    "demo": ("demo", "--duration", "1000", "--boxes", "2", "--picture", "OUT"),
+    "demo": ("demo", "--duration", "1000", "--boxes", "2", "--picture", "PNG"),
     "reproduce": ("reproduce", "scaling", "--out", "OUT"),
 }
 
@@ -182,7 +182,7 @@ COMMANDS = {
 def test_an_interrupt_ends_a_command_within_a_second(
     box: Path, tmp_path: Path, name: str, wait: float
 ) -> None:
-    names = {"SCENE": str(box), "OUT": str(tmp_path / "out.npz")}
+    names = {"SCENE": str(box), "OUT": str(tmp_path / "out.npz"), "PNG": str(tmp_path / "out.png")}
     command = [names.get(word, word) for word in COMMANDS[name]]
     listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(

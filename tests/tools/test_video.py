@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,9 @@ def test_commands_write_videos_and_pictures(scene: Path, tmp_path: Path) -> None
     assert compare.run() == 0
     with Image.open(gif) as video, Image.open(png) as image:
         assert video.size == image.size == (1280, 480)
-    assert Simulate(scene=scene, duration=0.05, picture=png, format="json").run() == 0
+    again = Simulate(scene=scene, duration=0.05, picture=png, format="json")
+    assert again.run() == 2  # it exists
+    assert replace(again, force=True).run() == 0
     with Image.open(png) as image:
         assert image.size == (640, 480)
 

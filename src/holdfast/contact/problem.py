@@ -1,4 +1,4 @@
-"""The vocabulary of contact: what is known before a step, checked at the door."""
+"""The contact problem of one step, validated when it is created."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class ContactProblem:
     ``N v > 0``, and an impulse adds its row to the momentum: ``M (v+ - v) = h f + N' f_n +
     S' f_s + T' f_t + J' f_J``, so that f_n >= 0 pushes the bodies apart.
 
-    Everything but M and v is optional. Without mu_R the rows of R carry nothing under Coulomb's
-    law; where contacts do not slip they are held with their contact. A row of J is rigid where its
-    compliance is 0 (the default). Arrays may be of any real dtype and memory order; they
+    Everything except M and v is optional. Without mu_R the rows of R carry no force under
+    Coulomb's law; with no-slip contact they are held with their contact. A row of J is rigid
+    where its compliance is 0 (the default). Arrays may have any real dtype and memory order; they
     are copied, checked once, and read-only afterwards.
 
     Example:
@@ -245,7 +245,7 @@ class ContactProblem:
 
     @cached_property
     def free_motion(self) -> np.ndarray:
-        """The same, writable though never written, as kernels take it."""
+        """The same as a writable array, for kernels; it is never modified."""
         v, f = self.stack.arrays.v, self.stack.arrays.f
         return v if self.h is None else self.factor.drift(v, f, self.h)
 
@@ -295,7 +295,7 @@ class ContactProblem:
         """Read what `save` wrote.
 
         Raises:
-            InputError: the file is no such thing; the message names it and says why.
+            InputError: the file is not a saved problem; the message says why.
         """
         file = Path(path)
         if not file.exists() and file.with_name(file.name + ".npz").exists():

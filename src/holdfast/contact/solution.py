@@ -1,4 +1,4 @@
-"""The answer to a contact problem, which can judge itself."""
+"""The solution of a contact problem, with its residuals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PairSums(NamedTuple):
 
 
 class Dissipation(NamedTuple):
-    """Energy [J] that each contact takes out of the motion in a step."""
+    """Energy [J] that each contact dissipates in a step."""
 
     impact: np.ndarray  # (n,) by its normal impulse
     friction: np.ndarray  # (n,) by those along S, T and R
@@ -58,8 +58,8 @@ class ContactSolution:
 
     Residuals are relative. A row i is measured by its length d_i in the metric of M^-1, a motion
     by `scale`, the largest of the motions involved in the metric of M: a relative speed is
-    ``|speed| / (d_i scale)``, a relative impulse ``|impulse| d_i / scale``. They hold with no
-    contacts, too.
+    ``|speed| / (d_i scale)``, a relative impulse ``|impulse| d_i / scale``. They are also defined
+    without contacts.
 
     Attributes:
         problem: what was solved.
@@ -358,14 +358,13 @@ class ContactSolution:
     def is_exact(self, tol: float = 1e-9) -> bool:
         """Whether every residual is within tol and no contact pulls.
 
-        It is computed from the given data, whichever way the answer was found: the law of each
+        It is computed from the given data, whichever solver found the solution: the law of each
         contact, momentum, bounds, complementarity, joints and dry friction.
 
-        Where contacts do not slip, this judges the problem with the contacts of `sticking` held:
-        motion and forces fit together. Whether those are the right ones to hold is another matter,
-        and `consistent` says it: with ``grip="loaded"``, that no tangential force acts where
-        nothing presses. An answer of the paper's model, kept where no such set was found, is exact
-        but not consistent.
+        With no-slip contact, this checks the problem in which the contacts of `sticking` are held:
+        motion and forces satisfy its equations. Whether those are the right contacts to hold is
+        reported by `consistent`: with ``grip="loaded"``, no tangential force acts at a contact
+        that is not pressed. A solution can be exact but not consistent.
         """
         residuals = (
             0.0 if self._coulomb.all() and self.problem.n else self.slip(),
@@ -396,12 +395,12 @@ class ContactSolution:
         return needed
 
     def dissipation(self) -> Dissipation:
-        """The energy that each contact takes out of the motion in the step [J] (velocity level).
+        """The energy that each contact dissipates in the step [J] (velocity level).
 
         An impulse r along a row does the work ``r (u + u+) / 2``, u and u+ the speeds along the
         row before and after: with the work of f at the mean velocity, and that of all other rows,
-        these add up to the change of kinetic energy exactly. Friction gives energy back, to the
-        one body from the other, where the sliding turns round within the step.
+        these add up to the change of kinetic energy exactly. The part of friction can be
+        negative where the sliding of a contact reverses within the step.
         """
         p, mean = self.problem, 0.5 * (self.problem.v + self.velocity)
         friction = np.zeros(p.n)
@@ -431,13 +430,13 @@ class ContactSolution:
         return PairSums(pairs, sums)
 
     def spread(self) -> ContactSolution:
-        """The same motion with the contact forces spread out, none of them pulling.
+        """The same motion with the contact forces distributed evenly, none of them pulling.
 
         Where contacts are redundant their forces are not unique, and a pivoting solver loads as
-        few as it can: three legs of a table of four. Here normal forces have the least sum of
+        few as possible: three of the four legs of a table. Here normal forces have the least sum of
         squares, and each contact that sticks takes tangential load in proportion to how hard it
-        is pressed (see `holdfast.models._spread`). Coulomb friction ties tangential forces to
-        normal ones; then they stay as they are, shared as by equal springs.
+        is pressed (see `holdfast.models._spread`). With Coulomb friction, which couples tangential
+        and normal forces, the solution is returned unchanged.
         """
         if self._coulomb.any():
             return self
@@ -450,7 +449,7 @@ class ContactSolution:
         )  # fmt: skip
 
     def linear_map(self) -> LinearMap:
-        """How the motion depends on v and f while the same rows stay loaded: exact there.
+        """The motion as a linear function of v and f, exact while the same rows stay loaded.
 
         Raises:
             AttributeError: a contact slides with Coulomb friction, which turns with the motion,
@@ -471,7 +470,7 @@ class ContactSolution:
             A_v, A_f = -P @ self.drag, P
         return LinearMap(A_v, A_f, self.motion - A_v @ p.v - A_f @ p.f)
 
-    # --- for people ------------------------------------------------------------------------------
+    # --- as text ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._summary()})"

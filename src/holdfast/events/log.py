@@ -17,8 +17,8 @@ class Event:
 
     Attributes:
         time: [s].
-        kind: "impact"; "made" and "broken" of sustained contact; "settled" where a step was ended
-            by the rule against endless impacts.
+        kind: "impact"; "made" and "broken" for sustained contact; "settled" if a step was ended by
+            the rule against infinitely many impacts.
         bodies: names of the two bodies; a limit has its joint or tendon first.
         impulse: normal impulse of an impact, summed over the points of the pair [N s].
         speed: of approach before an impact [m/s].
@@ -43,7 +43,7 @@ class Event:
 
 @dataclass
 class EventLog:
-    """A list of events that prints as a table and goes into a file.
+    """A list of events that can be printed as a table and saved.
 
     Example:
         >>> log = EventLog()
@@ -61,7 +61,7 @@ class EventLog:
         self.events.append(event)
 
     def clear(self) -> None:
-        """Forget all events."""
+        """Remove all events."""
         self.events.clear()
 
     @property

@@ -20,10 +20,10 @@ from holdfast.models.base import ContactModel
 
 @dataclass(frozen=True)
 class Frictionless(ContactModel):
-    """Bodies do not enter each other, and slide freely.
+    """Contact without friction: bodies do not penetrate and slide freely.
 
     Attributes:
-        solver: "newton", the contact solve that all laws share, or one of `holdfast.lcp`: "ppm",
+        solver: "newton", the contact solver that all laws share, or one of `holdfast.lcp`: "ppm",
             "qp" or "lemke".
         options: tolerances of the solver: `holdfast.contact.Options` for "newton",
             `holdfast.lcp.Options` for the others.

@@ -36,9 +36,9 @@ class Mixed(ContactModel):
     Attributes:
         laws: one `Law` per contact, or a single one for all.
         grip: for the contacts that stick, see `NoSlip`.
-        solver: "newton", the contact solve that all laws share, or one of `holdfast.lcp`, which
-            know no Coulomb friction: "ppm", "qp" or "lemke".
-        rank_tol: of Find-Indices.
+        solver: "newton", the contact solver that all laws share, or one of `holdfast.lcp`, which
+            do not support Coulomb friction: "ppm", "qp" or "lemke".
+        rank_tol: rank tolerance of Algorithm 2 (Find-Indices).
         options: tolerances of the solver: `holdfast.contact.Options` for "newton",
             `holdfast.lcp.Options` for the others.
     """
@@ -73,7 +73,7 @@ class Mixed(ContactModel):
             raise InputError("solver", f"is {self.solver!r}; Coulomb friction needs 'newton'")
         to_the_letter = "stick" in kinds and self.grip == "all"
         if "coulomb" in kinds and to_the_letter:
-            raise InputError("grip", "is 'all', which is solved by pivoting: without coulomb()")
+            raise InputError("grip", "is 'all', which cannot be combined with coulomb()")
         if self.solver == "newton" and not to_the_letter:
             law = np.array([KINDS[law.kind] for law in laws], dtype=np.int64)
             mu = _coefficients(laws, problem) if "coulomb" in kinds else None

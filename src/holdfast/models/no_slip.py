@@ -35,15 +35,15 @@ class NoSlip(ContactModel):
     projector P). Further friction rows R of a contact stick with it.
 
     Attributes:
-        grip: "all" is the paper's model to the letter: every listed contact sticks, also one that
-            separates or grazes. "loaded" (default): tangential force only where a contact is
+        grip: "all" is exactly the paper's model: every listed contact sticks, including those that
+            separate or graze. "loaded" (default): tangential force only where a contact is
             pressed, the limit of infinite Coulomb friction; see `ContactSolution.consistent`.
-            Forces are then spread out as by `ContactSolution.spread`.
-        solver: "newton", the contact solve that all laws share (``grip="all"`` is always solved by
-            pivoting), or one of `holdfast.lcp`: "ppm" (Algorithm 1, mended), "qp" (daqp) or
-            "lemke". The latter two solve a dense LCP; where that loses the digits that a
-            certificate of the rows needs, "ppm" goes on from their loaded set.
-        rank_tol: of Find-Indices.
+            Forces are then distributed as by `ContactSolution.spread`.
+        solver: "newton", the contact solver that all laws share (``grip="all"`` is always solved by
+            pivoting), or one of `holdfast.lcp`: "ppm" (Algorithm 1 with fixes), "qp" (daqp) or
+            "lemke". The latter two solve a dense LCP; where that loses the digits needed for the
+            certificate, "ppm" continues from their loaded set.
+        rank_tol: rank tolerance of Algorithm 2 (Find-Indices).
         options: tolerances of the solver: `holdfast.contact.Options` for "newton",
             `holdfast.lcp.Options` for the others.
     """

@@ -25,14 +25,14 @@ class AnitescuPotra(TimeStepping):
 
     .. math:: 0 \le f_n \perp N v^+ \ge 0
 
-    It says nothing of gaps: every listed contact is taken to touch (Anitescu and Potra 1997). So
+    It ignores gaps: every listed contact is assumed to touch (Anitescu and Potra 1997). So
     the LCP is that of Stewart and Trinkle with all targets zero. Its matrix is copositive, and it
     has a solution whatever M, N, S, T, mu, v and f are, which Lemke's method finds.
 
     Targets c_N and c_U are therefore refused, not ignored: list only contacts that touch, or use
-    `StewartTrinkle`. A gap that is rounding counts as touching: one that the motion closes within
-    a part of 1e-9 of the step. Bilateral targets c_J are taken; if they are not zero, the
-    guarantee is gone.
+    `StewartTrinkle`. Gaps of rounding errors are accepted: those that the motion closes within
+    1e-9 of the step. Bilateral targets c_J are allowed; if they are not zero, a solution is no
+    longer guaranteed.
 
     Attributes:
         mu: see `StewartTrinkle`, like all others.
@@ -44,7 +44,7 @@ class AnitescuPotra(TimeStepping):
     """
 
     def advance(self, problem: ContactProblem, warm_start: Any = None) -> CoulombSolution:
-        """Solve one step; see `ContactModel.advance`. What is listed is taken to touch.
+        """Solve one step; see `ContactModel.advance`. Listed contacts are assumed to touch.
 
         A simulator lists contacts whose gap the motion would close within the step: here a body
         stops as soon as it is listed, above the ground by less than one step of its motion.

@@ -54,17 +54,18 @@ class CoulombAcceleration(ContactModel):
     the rows along those velocities. A contact that does not slide sticks or begins to slide
     within a friction pyramid, with the conditions of `StewartTrinkle` on accelerations.
 
-    Listed contacts are taken to be sustained: ``N v = 0``. Sticking contacts are held by
-    ``S a = T a = 0``, so S and T are taken not to turn (rows of a contact with a plane do not).
+    Listed contacts are assumed to be sustained: ``N v = 0``. Sticking contacts are held by
+    ``S a = T a = 0``, so S and T are assumed not to turn (those of a contact with a plane do not).
 
     With sliding contacts the matrix of this problem is in general neither symmetric nor
-    semidefinite, and there may be no solution: a rod that is pushed tip first over a rough floor.
-    That is an `InconsistentConfigurationError`; models at velocity level have a solution there.
+    semidefinite, and there may be no solution, as for a rod that is pushed tip first over a rough
+    floor. This raises an `InconsistentConfigurationError`; models at velocity level have a solution
+    there.
     There may also be several. Where the contact would separate by itself, the solution without
     force is returned.
 
     Attributes:
-        mu: Coulomb coefficient, one number or one per contact; None takes the problem's.
+        mu: Coulomb coefficient, one number or one per contact; None uses that of the problem.
         mu_v: viscous coefficient [N s/m], likewise.
         directions: of the friction pyramid of contacts that do not slide.
         sliding_speed: a contact slides if its tangential speed is above this part of the largest

@@ -48,9 +48,9 @@ class DrumwrightShell(ContactModel):
     unilateral without friction; rows of D (dry joint friction) dissipate within their bounds.
 
     Attributes:
-        mu: Coulomb coefficient, one number or one per contact; None takes the problem's.
+        mu: Coulomb coefficient, one number or one per contact; None uses that of the problem.
         mu_v: viscous coefficient [N s/m]: widens the limit of friction by ``h mu_v |v_t|`` with the
-            sliding speed before the step, at every listed contact. None takes the problem's.
+            sliding speed before the step, at every listed contact. None uses that of the problem.
         cone: "linear": the polygon of `StewartTrinkle`. "true": the round cone, by polygons whose
             directions turn to where friction acts. In the plane there is no difference.
         directions: of the polygon.

@@ -19,30 +19,30 @@ class StewartTrinkle(TimeStepping):
         0 \le \lambda &\perp \mu f_n - E^T \beta \ge 0
 
     with directions :math:`D_k = \cos(2 \pi k / d) S + \sin(2 \pi k / d) T` for each contact
-    (Stewart and Trinkle 1996). The bilateral rows are eliminated, and an LCP in
-    :math:`(f_n, \beta, \lambda)` is left: 6 variables per contact with d = 4.
+    (Stewart and Trinkle 1996). Eliminating the bilateral rows leaves an LCP in
+    :math:`(f_n, \beta, \lambda)`, with 6 variables per contact for d = 4.
 
     The target c_N holds the gap of a contact that is still open, linearised at position level:
     ``N v+ >= -gap / h``. With such targets (none above zero, and c_J = 0) the LCP always has a
-    solution, and Lemke's method finds one. Targets above zero, which push bodies apart, may leave
-    it without one. Rows of U are unilateral without friction, rows of D have dry friction.
+    solution, and Lemke's method finds one. With targets above zero, which push bodies apart,
+    there may be none. Rows of U are unilateral without friction, rows of D have dry friction.
 
-    Where contacts are redundant neither the forces nor, unlike with `NoSlip`, the motion need be
-    unique: friction goes where the normal force is, and the corners of a face may share that in
-    many ways. A solver picks one of them, and a box may turn about the corner that it picks.
+    Where contacts are redundant, neither the forces nor, unlike with `NoSlip`, the motion need be
+    unique: friction follows the normal force, and the corners of a face can share that in many
+    ways. The solver returns one of them, and a box may turn about a corner.
 
     The pyramid is not the cone: friction along the directions is right, but between them it pulls
     sideways by up to pi / d.
 
     Attributes:
-        mu: Coulomb coefficient, one number or one per contact; None takes the problem's.
+        mu: Coulomb coefficient, one number or one per contact; None uses that of the problem.
         directions: of the pyramid, an even number of at least 4. Without T (a planar problem)
             there are the two directions +-S instead.
         solver: "lemke".
         regularization: Tikhonov schedule (first, last) of the paper: after a failure solve
-            ``F + eps I`` with eps doubling. The answer is still judged by F. None: not tried.
+            ``F + eps I`` with eps doubling. Answers are certified with F. None: not tried.
         tolerance: "tight", or "paper": the loose tolerances of the paper's own simulator (1e-5 for
-            zero, 1e-4 for a pivot), with which answers are held to 1e-4 only. What was reached
-            stands in `CoulombSolution.residual`.
+            zero, 1e-4 for a pivot), with which answers are certified to 1e-4 only. The residual
+            that was reached is `CoulombSolution.residual`.
         options: further tolerances of the solver.
     """

@@ -1,6 +1,6 @@
 """A quadruped stands on a slope, then squats and sways: its feet stay where they are.
 
-python examples/quadruped_on_a_slope.py
+python examples/gallery/quadruped_on_a_slope.py
 """
 
 import mujoco
@@ -9,6 +9,7 @@ import numpy as np
 import holdfast as hf
 from holdfast.tools import scenes
 
+CAMERA = {"azimuth": 120, "elevation": -15, "distance": 0.8, "lookat": (0, 0, 0.1)}
 FEET = ("fl_foot", "fr_foot", "hl_foot", "hr_foot")
 
 
@@ -17,7 +18,7 @@ def feet(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     return np.array([data.geom(name).xpos for name in FEET])
 
 
-def main() -> None:
+def main() -> tuple[mujoco.MjModel, mujoco.MjData]:
     model = mujoco.MjModel.from_xml_string(scenes.quadruped(slope=10.0))
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
@@ -42,6 +43,7 @@ def main() -> None:
     print(f"squatting for 1 s: loaded feet slip at most {fastest:.1e} m/s")
     assert fastest < 1e-12
     print(stepper.contacts)
+    return model, data
 
 
 if __name__ == "__main__":

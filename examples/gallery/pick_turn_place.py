@@ -1,6 +1,6 @@
 """Pick a cube, turn it by 90 degrees, place it: with friction alone, no weld.
 
-python examples/pick_turn_place.py
+python examples/gallery/pick_turn_place.py
 """
 
 import mujoco
@@ -12,21 +12,22 @@ SCENE = """
 <mujoco>
   <option timestep="0.002" integrator="implicitfast"/>
   <worldbody>
-    <geom name="table" type="plane" size="1 1 .1"/>
+    <light pos="0 -1 2"/><geom name="table" type="plane" size="1 1 .1" rgba=".8 .8 .8 1"/>
     <body name="cube" pos="0 0 0.03"><freejoint/>
-      <geom name="cube" type="box" size="0.03 0.03 0.03" mass="0.2" friction="1"/></body>
+      <geom name="cube" type="box" size="0.03 0.03 0.03" mass="0.2" friction="1"
+            rgba=".85 .45 .2 1"/></body>
     <body name="hand" pos="0 0 0.2" gravcomp="1">
       <joint name="x" type="slide" axis="1 0 0"/>
       <joint name="y" type="slide" axis="0 1 0"/>
       <joint name="z" type="slide" axis="0 0 1"/>
       <joint name="yaw" type="hinge" axis="0 0 1"/>
-      <geom type="box" size="0.06 0.02 0.01" pos="0 0 0.06" mass="1"/>
+      <geom type="box" size="0.06 0.02 0.01" pos="0 0 0.06" mass="1" rgba=".3 .4 .6 1"/>
       <body name="left" pos="-0.05 0 0" gravcomp="1">
         <joint name="left" type="slide" axis="1 0 0"/>
-        <geom type="box" size="0.01 0.015 0.04" mass="0.1" friction="1"/></body>
+        <geom type="box" size="0.01 0.015 0.04" mass="0.1" friction="1" rgba=".3 .4 .6 1"/></body>
       <body name="right" pos="0.05 0 0" gravcomp="1">
         <joint name="right" type="slide" axis="-1 0 0"/>
-        <geom type="box" size="0.01 0.015 0.04" mass="0.1" friction="1"/></body>
+        <geom type="box" size="0.01 0.015 0.04" mass="0.1" friction="1" rgba=".3 .4 .6 1"/></body>
     </body>
   </worldbody>
   <actuator>
@@ -36,6 +37,7 @@ SCENE = """
   </actuator>
 </mujoco>
 """
+CAMERA = {"azimuth": 130, "elevation": -20, "distance": 0.9, "lookat": (0.1, 0.05, 0.1)}
 OPEN, CLOSED = 0.0, 0.02  # where the fingers are told to go; the cube is in the way at 0.01
 #            x    y     z     yaw        fingers  seconds
 WAYPOINTS = [
@@ -49,7 +51,7 @@ WAYPOINTS = [
 ]
 
 
-def main() -> None:
+def main() -> tuple[mujoco.MjModel, mujoco.MjData]:
     model = mujoco.MjModel.from_xml_string(SCENE)
     data = mujoco.MjData(model)
     stepper = hf.Stepper(model)  # the only line that knows holdfast
@@ -78,6 +80,7 @@ def main() -> None:
     print(f"turned by {turned:.6f} degrees; sank in by at most {stepper.largest_penetration:.1e} m")
     assert abs(turned - 90) < 1.0
     assert abs(data.body("cube").xpos[2] - 0.03) < 1e-8
+    return model, data
 
 
 def in_the_hand(data: mujoco.MjData) -> np.ndarray:
