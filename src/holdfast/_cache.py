@@ -63,15 +63,18 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def sources() -> list[Path]:
+    """Files of the package that may hold kernels: an edit of one compiles them again."""
+    root = Path(__file__).parent
+    own = [file for file in root.glob("*.py") if file.name not in _WITHOUT_KERNELS]
+    return sorted([*own, *(file for name in _WITH_KERNELS for file in (root / name).rglob("*.py"))])
+
+
 @cache
 def stamp() -> str:
     """A digest of all sources of kernels, and of MuJoCo's version, whose structs they know."""
     root, digest = Path(__file__).parent, hashlib.sha256()
-    files = [
-        *(file for file in root.glob("*.py") if file.name not in _WITHOUT_KERNELS),
-        *(file for name in _WITH_KERNELS for file in (root / name).rglob("*.py")),
-    ]
-    for file in sorted(files):
+    for file in sources():
         digest.update(
             file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0"
         )

@@ -78,7 +78,9 @@ def test_a_header_that_promises_too_much_is_refused() -> None:
     stream = io.BytesIO()
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999,), }"
     with zipfile.ZipFile(stream, "w") as file:
-        file.writestr("time.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        for name in ("time", "qpos", "qvel"):
+            start = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+            file.writestr(f"{name}.npy", start + header)
     with pytest.raises(hf.InputError, match="cannot be read"):
         parse_trajectory(stream.getvalue(), "huge.npz")
 

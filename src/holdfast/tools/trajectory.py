@@ -7,13 +7,17 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
+from holdfast.contact.laws import Law, coulomb, frictionless, stick, viscous
 from holdfast.errors import InputError
 
 LARGEST = 2**31  # bytes of a file, unpacked
+LARGEST_TEXT = 2**20  # of what it says of itself
+TEXTS = ("metadata", "scene", "model")
+HELD = ("coulomb", "noslip", "noslip-all")  # laws that a file may name; others allow more
 NEEDED = ("time", "qpos", "qvel")
 
 
@@ -52,6 +56,24 @@ class Trajectory:
     def no_slip(self) -> bool:
         """Whether the file says that contacts which push do not slide."""
         return str(self.metadata.get("contact", "")).startswith("noslip")
+
+    def law(self, name: str | None = None, mu_v: float = 0.1) -> tuple[str, Law]:
+        """The law to judge the run by, by name and as one.
+
+        Args:
+            name: as of `holdfast verify --contact`; None takes what the file says, or Coulomb's
+                law, but none that allows more: a forged file can name such a law, too.
+            mu_v: coefficient of the viscous law [N s/m].
+        """
+        if name is None:
+            name = self.metadata.get("contact", "coulomb")
+            if name not in HELD:
+                raise InputError(
+                    "contact", f"{self.name} says of itself that its contacts are {name!r}; "
+                    f"add --contact {name} (and --mu-v) if they shall be"
+                )  # fmt: skip
+        known = {"coulomb": coulomb, "viscous": lambda: viscous(mu_v), "frictionless": frictionless}
+        return name, known.get(name, stick)()
 
     @property
     def events(self) -> list[Event]:
@@ -93,6 +115,8 @@ def read_trajectory(path: Path) -> Trajectory:
         raise InputError("trajectory", f"{path} does not exist")
     if path.is_dir():
         raise InputError("trajectory", f"{path} is a folder; expected an .npz file")
+    if not path.is_file():
+        raise InputError("trajectory", f"{path} is no file")
     with open(path, "rb") as stream:
         return _read(stream, str(path))
 
@@ -104,28 +128,53 @@ def parse_trajectory(content: bytes, name: str) -> Trajectory:
 
 def _read(stream: BinaryIO, name: str) -> Trajectory:
     try:
-        with ZipFile(stream) as packed:
-            size = sum(entry.file_size for entry in packed.infolist())
-        if size > LARGEST:
-            raise InputError("trajectory", f"{name} holds {size} bytes; at most {LARGEST} are read")
-        stream.seek(0)
-        with np.lib.npyio.NpzFile(stream) as file:
-            arrays = {key: file[key] for key in file}
-    except (ValueError, OSError, BadZipFile, EOFError, NotImplementedError, KeyError) as error:
+        with ZipFile(stream) as archive:
+            arrays = _arrays(archive, name)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of the readers
         raise InputError("trajectory", f"{name} cannot be read as .npz: {error}") from error
-    except Exception as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError("trajectory", f"{name} cannot be read as .npz: {error!r}") from error
-    missing = set(NEEDED) - set(arrays)
-    if missing:
-        raise InputError("trajectory", f"{name} holds {', '.join(arrays) or 'nothing'}; it lacks "
-                         f"{', '.join(sorted(missing))}")  # fmt: skip
-    arrays = {key: value for key, value in arrays.items() if isinstance(value, np.ndarray)}
     metadata = _metadata(arrays, name)
     if "ctrl" in arrays and arrays["ctrl"].size == 0:
         del arrays["ctrl"]
     return Trajectory(name, arrays, metadata)
+
+
+def _arrays(archive: ZipFile, name: str) -> dict[str, np.ndarray]:
+    """All arrays of a file; sizes are looked at before anything is read."""
+    entries = {e.filename.removesuffix(".npy"): e for e in archive.infolist()
+               if e.filename.endswith(".npy")}  # fmt: skip
+    size = sum(entry.file_size for entry in entries.values())
+    if size > LARGEST:
+        raise InputError("trajectory", f"{name} holds {size:,} bytes; at most {LARGEST:,} are read")
+    missing = set(NEEDED) - set(entries)
+    if missing:
+        raise InputError("trajectory", f"{name} holds {', '.join(sorted(entries)) or 'nothing'}; "
+                         f"it lacks {', '.join(sorted(missing))}")  # fmt: skip
+    return {
+        key: _array(archive, entry, key, LARGEST_TEXT if key in TEXTS else LARGEST)
+        for key, entry in entries.items()
+    }
+
+
+def _array(archive: ZipFile, entry: ZipInfo, name: str, most: int) -> np.ndarray:
+    """One array; its header is believed only as far as there is room."""
+    with archive.open(entry) as stream:
+        version = np.lib.format.read_magic(stream)
+        read_header = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
+        shape, in_fortran_order, dtype = read_header(stream)
+        size = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize
+        if dtype.hasobject:
+            raise ValueError(f"{name} holds Python objects; expected numbers")
+        if size > most:
+            raise ValueError(f"{name} has {size:,} bytes; at most {most:,} are read")
+        if size > entry.file_size:
+            raise ValueError(f"{name} has {entry.file_size:,} bytes; its header says {size:,}")
+        content = stream.read(size)
+    if len(content) != size:
+        raise ValueError(f"{name} is shorter than it says")
+    order = "F" if in_fortran_order else "C"
+    return np.ndarray(shape, dtype, buffer=content, order=order)
 
 
 def _metadata(arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:

@@ -160,8 +160,11 @@ class ReplayViewer(Loop):
         def work() -> None:
             get = run.arrays.get
             try:
+                name, law = run.law()
                 found = verify(self.model, run.arrays["time"], run.arrays["qpos"],
-                               run.arrays["qvel"], get("ctrl"), no_slip=run.no_slip)  # fmt: skip
+                               run.arrays["qvel"], get("ctrl"), no_slip=run.no_slip,
+                               law=law)  # fmt: skip
+                found.notes.append(f"contacts are judged by the law {name!r}")
                 self.post(lambda: self._say(run, found))
             except (HoldfastError, mujoco.FatalError, np.linalg.LinAlgError) as error:
                 text = f"not verified: {error}"
