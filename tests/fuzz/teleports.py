@@ -12,9 +12,9 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from fuzz.scenes import random_scene
 
 import holdfast as hf
+from fuzz.scenes import random_scene
 
 SLACK = 2.0  # times the way at the fastest speed of the step
 STEPS = 40
@@ -71,7 +71,7 @@ def main() -> None:
     print(f"{count} scenes: {len(worst)} in which a body moves farther than its speed allows")
     print(dict(ends))
     for each in sorted(worst, reverse=True)[:10]:
-        print("  %.3g sizes, seed %d, %s" % each)
+        print("  {:.3g} sizes, seed {}, {}".format(*each))
 
 
 if __name__ == "__main__":
