@@ -82,6 +82,7 @@ OPTIONS = [
 
 RESULT = [
     "certified",
+    "left_out",
     "equality_pivots",
     "fallback",
     "loaded",
