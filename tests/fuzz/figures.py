@@ -196,7 +196,7 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
             drive = float(np.abs(data.actuator_force).sum()) / min(1.0, ruler.size)
             allowed = ruler.weight + drive + ruler.momentum(before) / h
             figures.force.see(ruler.largest_force(data) / allowed, scene.seed, k)
-            if scene.passive:
+            if scene.passive and not stepper._get("contact_free"):  # else all is MuJoCo's own
                 gain = ruler.gain(stepper, data, place, now)
                 figures.energy.see(gain / scale, scene.seed, k)
     figures.uncertified += stepper.uncertified_steps
