@@ -58,6 +58,7 @@ PAID = 0.02  # largest part of the kinetic energy of an island that pays for a c
 DEEP = 1e-4  # part of the mean size: what nobody can pay for and is deeper is lifted out
 HELD = 1e-7  # compliance of rows that hold, as a part of that of their bodies
 HELPS = 0.1  # part of what it may remove that a correction removes, if it helps
+SLIGHT = 1e-3  # part of the mean size: corrections of less are not judged, and always made
 STUCK = 5  # corrections in a row that do not help, after which they become fewer
 HOPELESS = 10  # the same, after which it is said that what is violated stays so
 SELDOM = 64  # most steps between corrections that have not helped
@@ -148,12 +149,17 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
 
 
 @kernel
+def displacement_size(s: Any) -> int:
+    """Return how many numbers the arrays of a displacement take."""
+    return 2 * s.constraints + 5 * s.rows + s.nv + REPORT
+
+
+@kernel
 def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int) -> bool:
     """Find the displacement; False if there is none, or not enough memory to look for it."""
     n, nr, nv = s.constraints, s.rows, s.nv
     size = s.work_size - (rest - s.work) // 8
-    own = 2 * n + 5 * nr + nv + REPORT
-    if own > size:
+    if displacement_size(s) > size:
         return False
     at = rest
     law, state = words(at, 1, n)[0], words(at + 8 * n, 1, n)[0]
@@ -357,6 +363,8 @@ def judge_last(s: Any) -> None:
     if last == 0.0:
         return
     s.last_left_over = 0.0
+    if last <= SLIGHT * s.size:
+        return
     if s.depth > last - HELPS * min(last, LARGEST_STEP):
         s.stuck += 1
         wait_longer(s)

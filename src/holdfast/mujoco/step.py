@@ -39,7 +39,14 @@ from holdfast.mujoco.smooth import (
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import HOPELESS, OPTIONS, solve, stabilize, violations
+from holdfast.mujoco.stabilization import (
+    HOPELESS,
+    OPTIONS,
+    displacement_size,
+    solve,
+    stabilize,
+    violations,
+)
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -58,7 +65,12 @@ MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
 @kernel
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED."""
-    left = s.work_size - (rest - s.work) // 8
+    # The correction will need as much again, and room for its own arrays: how much there is must
+    # not decide whether there is one.
+    left = s.work_size - (rest - s.work) // 8 - displacement_size(s)
+    if left < 0:
+        s.work_needed = s.work_size - left
+        return Status.MORE_MEMORY
     status = solve(arrays, answer, floats(rest, 1, left)[0], words(rest, 1, left)[0],
                    OPTIONS)  # fmt: skip
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
@@ -100,14 +112,13 @@ def find_motion(s: Any, api: Any) -> int:
     else:
         recall(s, arrays, cs, answer)
         status = solve_contacts(s, arrays, answer, rest)
-    rounds = 0
-    while status == Status.DONE and rounds < ROUNDS:
+    while status == Status.DONE and s.lookaheads < ROUNDS:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
         found = look_ahead(s, api, arrays, cs, answer.velocity, moves_far(s, answer.velocity))
         if found == NOTHING:
             break
-        rounds += 1
+        s.lookaheads += 1  # also those before memory had to grow
         s.contact_free = 0
         s.redone += 1
         remember(s, arrays, cs, answer)
@@ -288,7 +299,7 @@ def take_step(s: Any) -> int:
     api, status = c_api.api_at(s.api), Status.DONE
     if s.begun == 0:
         s.has_inertia = s.has_gaps = s.contact_free = s.constraints = s.rows = 0
-        s.panels = s.entries = s.solve_status = 0
+        s.panels = s.entries = s.solve_status = s.lookaheads = 0
         s.begun = 1
     if s.stage == Stage.SMOOTH:
         status = smooth(s, api)
