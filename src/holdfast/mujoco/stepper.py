@@ -530,10 +530,17 @@ class Stepper:
     def _raise_unsolved(self) -> None:
         outcome, residual = self._copy_outcome(), float(self._get("residual"))
         status = SolveStatus(int(self._get("solve_status")))
+        try:
+            problem = outcome.problem()
+        except InputError as error:  # what MuJoCo has listed is no problem: say that, too
+            raise SolveError(
+                f"no motion was found: {error}; {_who(self.model, outcome)}", status=status,
+                problem=None,
+            ) from error  # fmt: skip
         raise SolveError(
             f"no certified motion was found ({status.name}, residual {residual:.1e}); "
             f"{_who(self.model, outcome)}",
-            status=status, problem=outcome.problem(),
+            status=status, problem=problem,
         )  # fmt: skip
 
     def _report(self, data: Any) -> None:
