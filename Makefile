@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint format docs gallery browser bench reproduce clean
+.PHONY: help demo test test-all fuzz mutate lint format docs gallery browser bench reproduce clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -23,6 +23,13 @@ test: $(VENV)/stamp-dev  ## tests that take seconds
 test-all: $(VENV)/stamp-dev $(VENV)/stamp-dask $(VENV)/stamp-ray  ## all tests, thoroughly; then again without compilation
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit"
+
+SECONDS ?= 600
+fuzz: $(VENV)/stamp-dev  ## random scenes, interrupts and forgeries for SECONDS=600, as figures
+	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --seconds $(SECONDS)
+
+mutate: $(VENV)/stamp-dev  ## mutants of the sources against the tests of their folder; hours
+	@PYTHONPATH=tests $(BIN)/python -m mutate.run
 
 lint: $(VENV)/stamp-dev  ## ruff (rules and format) and pyright
 	@failed=0; \

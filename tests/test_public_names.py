@@ -90,6 +90,7 @@ OPTIONS = [
 
 RESULT = [
     "certified",
+    "left_out",
     "equality_pivots",
     "fallback",
     "loaded",

@@ -60,6 +60,7 @@ class Figures:
     steps: int = 0
     seconds: float = 0.0
     uncertified: int = 0
+    wild: int = 0  # steps in which something moves by more than its size or turns by a radian
     penetration: Spread = field(default_factory=lambda: Spread((1e-5, 1e-4, 1e-3)))
     force: Spread = field(default_factory=lambda: Spread((10.0, 100.0)))
     energy: Spread = field(default_factory=lambda: Spread((1e-9, 1e-6)))
@@ -85,9 +86,10 @@ class Figures:
             f"{self.scenes} scenes, {self.steps} steps, {self.seconds:.0f} s",
             f"penetration over size           {self.penetration}",
             f"force over weight + momentum/h  {self.force}",
-            f"gain of energy, relative        {self.energy}",
+            f"energy from contact, relative   {self.energy}",
             f"history, relative               {self.history}",
             f"uncertified steps               {self.uncertified}",
+            f"wild steps, not judged          {self.wild}",
             f"errors said by name             {dict(self.refused)}",
             f"other exceptions                {dict(self.exceptions)}",
         ]
@@ -113,6 +115,23 @@ class Ruler:
         mujoco.mj_energyVel(self.model, own)
         deep = max(0.0, -float(own.contact.dist.min(initial=0.0)))
         return deep, float(own.energy.sum())
+
+    def gain(self, stepper: hf.Stepper, data: Any, place: np.ndarray, energy: float) -> float:
+        """What contact and correction have added in a step, beyond the free motion [J].
+
+        Contact takes energy out of the free motion; a correction may put back what it took.
+        """
+        outcome = stepper._copy_outcome()
+        A, free, v = outcome.A, outcome.free, outcome.velocity
+        contact = 0.5 * float(v @ A @ v) - 0.5 * float(free @ A @ free)
+        self.data.qpos[:] = place
+        mujoco.mj_integratePos(self.model, self.data.qpos, v, float(self.model.opt.timestep))
+        self.data.qvel[:] = v
+        mujoco.mj_fwdPosition(self.model, self.data)
+        mujoco.mj_fwdVelocity(self.model, self.data)
+        mujoco.mj_energyPos(self.model, self.data)
+        mujoco.mj_energyVel(self.model, self.data)
+        return max(contact, 0.0) + max(energy - float(self.data.energy.sum()) + contact, 0.0)
 
     def momentum(self, speeds: np.ndarray) -> float:
         """Sum of mass times speed [N s]."""
@@ -150,8 +169,7 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
         figures.failed(error, scene.seed, -1)
         return
     ruler = Ruler(model)
-    h, start = float(model.opt.timestep), ruler.look(data)[1]
-    energy, scale = start, ruler.weight * scene.size
+    h, scale = float(model.opt.timestep), ruler.weight * scene.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hf.StepWarning)
         for k in range(steps):
@@ -159,7 +177,8 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
             if k in probed:
                 probe(model, data, stepper, scene, figures, k)
             try:
-                before = ruler.speeds(data)
+                before, place = ruler.speeds(data), data.qpos.copy()
+                fastest = float(np.abs(data.qvel).max(initial=0.0))
                 stepper.step(data)
             except Exception as error:
                 figures.failed(error, scene.seed, k)
@@ -169,14 +188,17 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
                 break
             figures.steps += 1
             deep, now = ruler.look(data)
+            fastest = max(fastest, float(np.abs(data.qvel).max(initial=0.0)))
+            if h * fastest * max(1.0, 1.0 / ruler.size) > 1.0:
+                figures.wild += 1  # beyond what rows of the start of a step can tell
+                continue
             figures.penetration.see(deep / ruler.size, scene.seed, k)
             drive = float(np.abs(data.actuator_force).sum()) / min(1.0, ruler.size)
             allowed = ruler.weight + drive + ruler.momentum(before) / h
             figures.force.see(ruler.largest_force(data) / allowed, scene.seed, k)
-            if scene.passive:
-                kinetic = float(0.5 * model.body_mass @ before**2)
-                figures.energy.see((now - energy) / (scale + kinetic), scene.seed, k)
-            energy = now
+            if scene.passive and not stepper._get("contact_free"):  # else all is MuJoCo's own
+                gain = ruler.gain(stepper, data, place, now)
+                figures.energy.see(gain / scale, scene.seed, k)
     figures.uncertified += stepper.uncertified_steps
     figures.seconds += time.perf_counter() - begin
 

@@ -289,3 +289,19 @@ def _forgotten() -> Run:
     q, v = run.qpos.copy(), run.qvel.copy()
     q[50:, 7:], v[50:, 6:] = q[50, 7:], 0.0
     return replace(run, qpos=q, qvel=v)
+
+
+def main() -> None:
+    from holdfast.tools.verify import verify
+
+    passed = []
+    for name, forge in FORGERIES.items():
+        run = forge()
+        verdict = verify(run.model, run.time, run.qpos, run.qvel, run.ctrl, law=run.law,
+                         no_slip=run.no_slip)  # fmt: skip
+        passed += [name] * verdict.passed
+    print(f"{len(passed)} of {len(FORGERIES)} pass {passed}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,15 +1,35 @@
-"""``make fuzz``: random scenes for so many seconds, and what was measured.
+"""``make fuzz``: random scenes, interrupts and forgeries for so many seconds, as figures.
 
-python -m fuzz.run --seconds 600 [--first SEED] [--only history]
+    python -m fuzz.run --seconds 600 [--first SEED]
+
+Four fifths of the time are for steps of random scenes, the rest for random interrupts, for steps of
+`EventDriven`, and for forged trajectories.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import time
 
 from fuzz.figures import Figures, run_scene
 from fuzz.scenes import random_scene
+
+
+def others(seconds: float, first: int) -> None:
+    """Interrupts, `EventDriven` and forgeries, in processes of their own."""
+    count = str(max(100, int(10 * seconds)))
+    for name, arguments in (
+        ("interrupts", ["fuzz.interrupts", "random", count, str(first)]),
+        ("EventDriven", ["fuzz.teleports", "--first", str(first), "--seconds", f"{seconds / 3}"]),
+        ("forgeries", ["fuzz.forgeries"]),
+    ):
+        done = subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True,
+                              check=False)  # fmt: skip
+        print(f"{name}: {done.stdout.strip()}")
+        if done.returncode:
+            print(f"{name} ended with {done.returncode}: {done.stderr[-1000:]}")
 
 
 def main() -> None:
@@ -20,7 +40,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--probes", type=int, default=6, help="history probes of a scene")
     wanted = parser.parse_args()
-    figures, end, seed = Figures(), time.monotonic() + wanted.seconds, wanted.first
+    figures, end, seed = Figures(), time.monotonic() + 0.8 * wanted.seconds, wanted.first
     while time.monotonic() < end and seed < wanted.first + wanted.scenes:
         run_scene(random_scene(seed), figures, wanted.steps, wanted.probes)
         seed += 1
@@ -32,6 +52,7 @@ def main() -> None:
     for name in ("penetration", "force", "energy", "history"):
         spread = getattr(figures, name)
         print(f"{name}: scenes above the last bound: {sorted(spread.scenes[-1])[:20]}")
+    others(0.2 * wanted.seconds, wanted.first)
     print(f"history: scenes above 1e-12: {sorted(figures.history.scenes[0])[:40]}")
 
 

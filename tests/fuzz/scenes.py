@@ -52,7 +52,7 @@ class Scene:
     @property
     def passive(self) -> bool:
         """Whether nothing can add energy."""
-        return not self.kinds & {"actuator", "mocap", "weld"}
+        return not self.kinds & {"actuator", "mocap", "weld", "connect", "joint equality"}
 
 
 def random_scene(

@@ -110,8 +110,14 @@ def test_nearly_dependent_rows_are_never_answered_wrongly(p: Problem) -> None:
         result = solve(p)
     except hf.errors.UncertifiedError:
         return
-    assert result.residuals.largest <= CERTIFICATE
-    assert max(kkt(p, result.z, result.motion)) <= CERTIFICATE
+    # Rounding of the forces themselves shows in the balance of momentum, and is allowed for.
+    length = np.sqrt(np.einsum("ij,ij->i", p.N, np.linalg.solve(p.M, p.N.T).T))
+    size = max(energy_norm(p.M, p.v), energy_norm(p.M, result.motion)) or 1.0
+    rounding = 1e-14 * float(np.abs(result.z) @ length) / size
+    residuals = result.residuals
+    assert max(residuals[:3]) <= CERTIFICATE
+    assert residuals.stationarity <= CERTIFICATE + 1.01 * rounding
+    assert max(kkt(p, result.z, result.motion)) <= CERTIFICATE + rounding
 
 
 # --- laws of a projection -----------------------------------------------------------------------
@@ -900,3 +906,15 @@ def test_nearly_opposite_rows_take_few_pivots() -> None:
         p = nearly_opposite(seed, joints=False)
         with contextlib.suppress(hf.errors.SolveError):
             assert_solved(solve(p), p)
+
+
+def test_rows_that_are_taken_for_rounding_are_said() -> None:
+    """A row may be 1e-15 long because of its units, or because nothing is left of it: we say so."""
+    N = np.array([[1.0, 0.0], [0.0, 1e-15], [0.0, 0.0]])
+    result = solve_factored(N, np.eye(2), [-1.0, -1.0])
+    assert result.left_out.tolist() == [1]
+    assert result.motion[1] == -1.0  # it was ignored
+    scaled = solve_factored(N * [[1.0], [1e15], [1.0]], np.eye(2), [-1.0, -1.0])
+    assert scaled.left_out.size == 0 and scaled.motion[1] == 0.0
+    kept = solve_factored(N, np.eye(2), [-1.0, -1.0], options=hf.lcp.Options(zero_row=0.0))
+    assert kept.left_out.size == 0 and kept.motion[1] == 0.0

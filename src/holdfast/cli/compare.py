@@ -80,7 +80,7 @@ class Compare:
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
-        films = self._films(model) if self.video or self.picture else {}
+        films = self._films(model, contact) if self.video or self.picture else {}
 
         def watch(name: str, model: Any, data: Any) -> None:
             if name in films:
@@ -97,12 +97,16 @@ class Compare:
             )
         return rows
 
-    def _films(self, model: Any) -> dict[str, Any]:
-        """One film of MuJoCo as the scene configures it, one of ours."""
+    def _films(self, model: Any, contact: Any) -> dict[str, Any]:
+        """One film of MuJoCo as the scene configures it, one of ours, by the names of rows."""
+        from holdfast.tools.compare import row_of
         from holdfast.tools.video import Film
 
         caption = creep_caption(model)
-        return {name: Film(model, name, caption=caption) for name in ("MuJoCo", "holdfast")}
+        return {
+            "MuJoCo": Film(model, "MuJoCo", caption=caption),
+            row_of(contact): Film(model, f"holdfast, {self.contact}", caption=caption),
+        }
 
 
 def print_rows(title: str, rows: list[Any]) -> None:

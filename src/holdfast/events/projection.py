@@ -30,6 +30,7 @@ def position(
     keep: np.ndarray,
     held: np.ndarray,
     touch: float,
+    farthest: float = np.inf,
 ) -> tuple[State, Listing, np.ndarray, np.ndarray]:
     """The state with its kept contacts closed; its listing, and both masks there.
 
@@ -40,8 +41,9 @@ def position(
         keep: (n,) contacts whose gap shall be zero.
         held: (n,) contacts that shall not move sideways.
         touch: gaps below are closed [m].
+        farthest: no coordinate is moved by more [m, rad]; what would be stays as it is.
     """
-    M = None
+    M, left = None, farthest
     for _ in range(ROUNDS):
         drift = listed.drift
         off = np.where(keep, np.abs(listed.gap), -listed.gap)
@@ -52,8 +54,9 @@ def position(
             probe.look(state)
             M = probe.inertia()
         dq = _displacement(M, listed, keep, held, drift, NEAR * touch + 10.0 * worst)
-        if dq is None:
+        if dq is None or not np.abs(dq).max(initial=0.0) <= left:
             break
+        left -= float(np.abs(dq).max(initial=0.0))
         state = state._replace(qpos=probe.move(state.qpos, dq))
         after = probe.list(state)
         where = listed.match(after)

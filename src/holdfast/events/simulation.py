@@ -56,6 +56,8 @@ HALVINGS = 8  # of a piece whose contacts drift by more than this part of the me
 DRIFT = {"rk4": 1e-7, "symplectic_euler": 1e-4}
 ROUGH = 0.1  # or whose stages disagree by more than this part of the speed
 PULL = 1e-3  # part of the mean size by which a loaded contact may drift in one piece
+LEVER = 20.0  # a correction of what was given moves coordinates by no more than this times it
+NOTHING = 1e-6  # part of the mean size that bodies may be moved by without any motion
 _NO_INERTIA = np.empty((0, 0))  # forces are known: nothing is solved with it
 
 
@@ -133,6 +135,8 @@ class EventDriven:
         self._touch = TOUCH * min(1.0, size)
         self._size = size
         self._last: Applied
+        self._depth = 0.0  # of the deepest penetration where the piece begins [m]
+        self._fastest = self._deepest = 0.0  # speed and penetration within the step
 
     @property
     def model(self) -> Any:
@@ -208,20 +212,46 @@ class EventDriven:
                 forward_in_python(self.private, data)  # the user's function may look at anything
                 probe.follow(data)
             end = start + min((k + 1) * h, duration)
-            state = self._step(probe.state(), end)
+            begin = probe.state()
+            state = self._step(begin, end)
+            self._check_way(begin, state)
             if not (is_finite(state.qpos) and is_finite(state.qvel)):
                 raise HoldfastError("the state after the step is not finite")
             if k == steps - 1:
                 self._publish(data)
             _put(data, state)
 
+    def _check_way(self, begin: State, state: State) -> None:
+        """Refuse a step that has led a coordinate farther than its speeds allow."""
+        h = state.time - begin.time
+        way = np.empty(self.model.nv)
+        mujoco.mj_differentiatePos(self.model, way, 1.0, begin.qpos, state.qpos)
+        speed = float(np.maximum(np.abs(begin.qvel), np.abs(state.qvel)).max(initial=0.0))
+        speed = max(speed, self._fastest)
+        pull = float(np.linalg.norm(self.model.opt.gravity))
+        small = min(1.0, self._size)
+        allowed = 2.0 * h * (speed + h * pull) / small
+        allowed += (LEVER * self._deepest + NOTHING * self._size) / small
+        k = int(np.abs(way).argmax()) if way.size else 0
+        if way.size and not abs(way[k]) <= allowed:
+            joint = int(self.model.dof_jntid[k])
+            name = self.model.body(int(self.model.jnt_bodyid[joint])).name
+            raise HoldfastError(
+                f"body {name or int(self.model.jnt_bodyid[joint])} would move by {way[k]:.3g} m or "
+                f"rad, farther than its speed allows ({allowed:.3g}); a shorter time step may help"
+            )
+
     def _step(self, state: State, end: float) -> State:
         """One step, from event to event."""
         impacts, touching = 0, self._transitions.recall(state)
+        self._fastest = self._deepest = 0.0  # within this step
         done = end - MOMENT * (end - state.time) - 4.0 * float(np.spacing(end))
         for _ in range(MAX_PIECES):
             self._probe.widen(state)
             listed = self._probe.list(state)
+            self._depth = max(0.0, -float(listed.gap.min(initial=0.0)))
+            self._deepest = max(self._deepest, self._depth)
+            self._fastest = max(self._fastest, float(np.abs(state.qvel).max(initial=0.0)))
             touching = touching.moved(listed)
             state, touching, hit = self._land(state, listed, touching)
             impacts += hit
@@ -345,7 +375,9 @@ class EventDriven:
             near[near] = after.gap[there[near]] <= PULL * self._size
             keep[there[near]] = True
             held[there[near & grip.held]] = True
-        state, after, keep, held = projection.position(probe, state, after, keep, held, self._touch)
+        state, after, keep, held = projection.position(
+            probe, state, after, keep, held, self._touch, self._farthest(arrival, flow)
+        )
         deepest = float(after.gap.min(initial=np.inf))
         if deepest < -DEEPEST:
             raise TooDeep(f"bodies are {-deepest:.3g} m deep in each other, and no small "
@@ -357,6 +389,18 @@ class EventDriven:
             v = projection.velocity(probe.inertia(), state.qvel, after, keep, held)
             state = state._replace(qvel=v)
         return state, Touching(after, keep)
+
+    def _farthest(self, arrival: Arrival, flow: Flow) -> float:
+        """How far a correction may move a coordinate [m, rad]: not beyond the motion itself.
+
+        Bodies that were in each other at the start may be moved by more, to get them out.
+        """
+        fastest = max(float(np.abs(each.qvel).max(initial=0.0))
+                      for each in (flow.start, arrival.state))  # fmt: skip
+        pull = float(np.linalg.norm(self.model.opt.gravity))
+        small = min(1.0, self._size)
+        motion = arrival.s * (fastest + arrival.s * pull) / small
+        return motion + (LEVER * self._depth + NOTHING * self._size) / small
 
     def _settle(self, state: State, h: float) -> tuple[State, Touching]:
         """The rest of a step with too many events: one step at velocity level, gaps included."""

@@ -31,6 +31,7 @@ from holdfast.lcp._state import (
     PIVOTS,
     PRIMAL,
     REJECTED,
+    ROUNDED,
     ROUNDS,
     SCALE,
     STATIONARITY,
@@ -261,15 +262,15 @@ def finish(
     g_work: np.ndarray,
     x_out: np.ndarray,
     scale: float,
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     """Fill x_out with the motion, polished on the original data.
 
     Returns:
-        Relative residual of the momentum balance, and the largest normalised |w| of a loaded
-        row (not divided by the motion's size).
+        Relative residual of the momentum balance, the largest normalised |w| of a loaded row (not
+        divided by the motion's size), and the part of the first that is the rounding of forces.
     """
     count, k = counters[0], counters[1]
-    stationarity, gap = 0.0, np.inf
+    stationarity, gap, rounded = 0.0, np.inf, 0.0
     for attempt in range(MAX_REFINEMENTS + 1):
         if attempt > 0:
             correct(cand, loaded, k, g_work)
@@ -291,9 +292,9 @@ def finish(
         total = 0.0
         for r in range(count):
             total += abs(cand.z[r])
-        stationarity = max(0.0, imbalance(M, v, L, first, x_out, work) - ROUNDING * total)
-        stationarity /= scale
-    return stationarity, gap
+        stationarity = imbalance(M, v, L, first, x_out, work) / scale
+        rounded = ROUNDING * total / scale
+    return stationarity, gap, rounded
 
 
 @kernel
@@ -350,5 +351,5 @@ def report(
     for l in range(counters[LOADED]):
         r = which[l]
         scalars[9] += 1.0 if cand.lo[r] == -np.inf and cand.hi[r] == np.inf else 0.0
-    worst = max(scalars[0], scalars[1], scalars[2], scalars[3])
+    worst = max(scalars[0], scalars[1], scalars[2], scalars[3] - numbers[ROUNDED])
     return UNCERTIFIED if status == SOLVED and not worst <= certificate else status

@@ -54,6 +54,7 @@ from holdfast.lcp._state import (
     PIVOTS,
     PRIMAL,
     REJECTED,
+    ROUNDED,
     ROUNDS,
     RUNNING,
     SCALE,
@@ -260,7 +261,7 @@ def proceed(
             unsettled = True
             continue
         counters[ROUNDS] += 1
-        numbers[STATIONARITY], numbers[GAP] = finish(
+        numbers[STATIONARITY], numbers[GAP], numbers[ROUNDED] = finish(
             values, offsets, M, v, b, st.L, st.first, cand, st.loaded, counters, st.vectors,
             st.g, x, scale if scale > 0.0 else norm(st.y),
         )  # fmt: skip

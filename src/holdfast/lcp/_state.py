@@ -22,10 +22,11 @@ COUNTERS = 8  # integers at the head of the integer part of the work array
 CANDIDATES, LOADED, PIVOTS, STAGE, ROUNDS, STRIDE, READY, WHITE = 0, 1, 2, 3, 4, 5, 6, 7
 INSTALL, RUNNING = 0, 1  # values of STAGE
 
-NUMBERS = 8  # floats at the head of the work array
+NUMBERS = 9  # floats at the head of the work array
 SCALE, PRIMAL, GAP, STATIONARITY = 0, 1, 2, 3  # size of the motion, residuals
 SHORTEST, SURE = 4, 5  # tolerances of `price`
 KEPT, REJECTED = 6, 7  # smallest kept and largest rejected pivot of the equality rows
+ROUNDED = 8  # part of the residual of the momentum balance that is the rounding of forces
 
 
 class Shape(NamedTuple):

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -165,8 +166,34 @@ def solve_arrays(
         pinned = _count_pinned(arrays.lo, arrays.hi) if len(arrays.lo) else 0
     status, out = run(arrays, warm, options, equality_rank, pinned)
     if status == _solve.SOLVED:
-        return LCPResult(out, len(arrays.values), len(arrays.v))
+        short = partial(short_rows, arrays, options.zero_row)
+        return LCPResult(out, len(arrays.values), len(arrays.v), short=short)
     return mend(status, out, arrays, warm, options, problem, equality_rank, pinned)
+
+
+def short_rows(arrays: Arrays, zero_row: float) -> np.ndarray:
+    """Rows without an offset that are at most this part of the longest one; zeros are not."""
+    values, m = arrays.values, len(arrays.v)
+    dense = np.zeros((len(values), m))
+    if arrays.offsets.size:
+        K = arrays.offsets.shape[1]
+        width = values.shape[1] // K
+        for k in range(K):
+            columns = arrays.offsets[:, k, None] + np.arange(width)
+            part = values[:, k * width : (k + 1) * width]
+            np.add.at(dense, (np.arange(len(values))[:, None], columns), part)
+    else:
+        dense[:] = values
+    white = dense
+    if arrays.M.size:
+        size = arrays.M.shape[1]
+        white = np.concatenate(
+            [np.linalg.solve(np.linalg.cholesky(block), dense[:, k * size : (k + 1) * size].T)
+             for k, block in enumerate(arrays.M)], axis=0,
+        ).T  # fmt: skip
+    length = np.linalg.norm(white, axis=1)
+    short = (length > 0.0) & (length <= zero_row * length.max(initial=0.0))
+    return np.flatnonzero(short & (arrays.b == 0.0) if arrays.b.size else short)
 
 
 def mend(

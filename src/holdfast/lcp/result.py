@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +32,8 @@ class Residuals(NamedTuple):
     """Largest ``|w_i| / (d_i sigma)`` where z_i is strictly within its bounds."""
     stationarity: float
     """``|M (x - v) - N' z|`` in the metric of M^-1, over sigma or ``|N' z|`` if larger. Where
-    forces are so large that they cancel, 1e-14 of the sum of ``|z_i| d_i`` is the rounding of z
-    itself and is not counted."""
+    forces are so large that they cancel, it may be larger than `Options.certificate` in a
+    certified answer: 1e-14 of the sum of ``|z_i| d_i`` is the rounding of z itself."""
 
     @property
     def largest(self) -> float:
@@ -57,12 +58,14 @@ class LCPResult:
         equality_pivots: smallest kept and largest rejected pivot of the equality rows, which the
             contact models have cut down to an independent set; (inf, 0) if there are none.
         regularization: Tikhonov eps that Lemke's method needed; 0.0 for the problem as given.
+        left_out: rows that were ignored, because they are so short beside the longest one that
+            they are taken for what cancellation left of a row of zeros, see `Options.zero_row`.
         fallback: what had to be done differently to get a certified answer ("rank=1e-10": rows so
             nearly dependent that a coarser rank tolerance was needed; "ppm": another method);
             None if nothing.
     """
 
-    __slots__ = ("_data", "_m", "_n", "fallback", "regularization", "status")
+    __slots__ = ("_data", "_m", "_n", "_short", "fallback", "regularization", "status")
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class LCPResult:
         status: Status = Status.SOLVED,
         regularization: float = 0.0,
         fallback: str | None = None,
+        short: Callable[[], np.ndarray] | None = None,
     ) -> None:
         data.setflags(write=False)
         self._data = data
@@ -80,6 +84,12 @@ class LCPResult:
         self.status = status
         self.regularization = regularization
         self.fallback = fallback
+        self._short = short
+
+    @property
+    def left_out(self) -> np.ndarray:
+        """Rows that were ignored as rounding; found out when asked for."""
+        return np.zeros(0, dtype=int) if self._short is None else self._short()
 
     @property
     def certified(self) -> bool:

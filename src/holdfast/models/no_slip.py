@@ -13,13 +13,17 @@ from holdfast.contact.arrays import LawKind
 from holdfast.contact.options import Options
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
+from holdfast.errors import InfeasibleError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.find_indices import RANK_TOL, check_rank_tol
+from holdfast.lcp.status import Status
 from holdfast.models._choices import check_problem, check_solver, lcp_options
 from holdfast.models._grip import grip_loaded
 from holdfast.models._newton import solve_newton
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
+
+SLIDES = 1e-6  # part of the speed of its body at which a contact slides that should be held
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,15 @@ class NoSlip(ContactModel):
         check_problem(problem)
         everywhere = problem.stack.everywhere
         if self.grip == "all":
-            return self._hold(problem, warm_start, everywhere)
-        if self.solver == "newton":
+            solution = self._hold(problem, warm_start, everywhere)
+        elif self.solver == "newton":
             law = np.full(problem.n, int(LawKind.NO_SLIP))
-            return solve_newton(problem, law, None, None, self.options, warm_start)
-        return grip_loaded(problem, partial(self._hold, problem, warm_start), everywhere)
+            solution = solve_newton(problem, law, None, None, self.options, warm_start)
+        else:
+            hold = partial(self._hold, problem, warm_start)
+            solution = grip_loaded(problem, hold, everywhere)
+        _check_held(problem, solution)
+        return solution
 
     def _hold(
         self, problem: ContactProblem, warm_start: Any, sticking: np.ndarray
@@ -76,3 +84,43 @@ class NoSlip(ContactModel):
         solver = "ppm" if self.solver == "newton" else self.solver
         options = lcp_options(self.options)
         return solve_velocity(problem, sticking, None, solver, options, self.rank_tol, warm_start)
+
+
+def _check_held(problem: ContactProblem, solution: ContactSolution) -> None:
+    """Refuse an answer in which a contact that is held slides, because joints drive it.
+
+    Tangents that depend on rows of J cannot be held where these have other targets. Then the
+    residual r of ``(J, S, T) v = (c_J, 0, 0)`` proves it: it cancels the rows and not the targets.
+
+    Raises:
+        InfeasibleError: joints and held contacts contradict each other; carries the proof.
+    """
+    held = np.flatnonzero(solution.sticking & (solution.normal > 0.0))
+    if not held.size or not len(problem.J) or not np.any(problem.c_J):
+        return
+    S, T = (each if len(each) else np.zeros_like(problem.N) for each in (problem.S, problem.T))
+    sides = np.vstack([S[held], T[held]])
+    scale = np.abs(sides) @ np.abs(solution.velocity)
+    if not (np.abs(sides @ solution.velocity) > SLIDES * scale).any():
+        return
+    rows = np.vstack([problem.J, sides])
+    target = np.concatenate([problem.c_J, np.zeros(len(sides))])
+    length = np.linalg.norm(rows, axis=1)
+    length[length == 0.0] = 1.0
+    v = np.linalg.lstsq(rows / length[:, None], target / length, rcond=None)[0]
+    left = target / length - rows / length[:, None] @ v
+    if not np.linalg.norm(left) > SLIDES * np.linalg.norm(target / length):
+        return
+    weight = left / length
+    j, k = len(problem.J), len(held)
+    weights = {name: np.zeros(len(getattr(problem, name))) for name in ("J", "S", "T", "R")}
+    weights["J"] = weight[:j]
+    for name, part in (("S", weight[j : j + k]), ("T", weight[j + k :])):
+        if len(weights[name]):
+            weights[name][held] = part
+    raise InfeasibleError(
+        f"infeasible: joints drive contacts {', '.join(map(str, held[:8]))} sideways, which are "
+        "pressed and must not slip; see .equality_weights",
+        status=Status.INFEASIBLE, problem=problem,
+        certificate=np.zeros(problem.n + len(problem.U)), equality_weights=weights,
+    )  # fmt: skip

@@ -42,6 +42,7 @@ class StepOptions:
         paid: largest part of the kinetic energy of an island that pays for a correction.
         deep: what nobody can pay for and is deeper is lifted out.
         helpful: part of what it may remove that a correction removes, if it helps.
+        slight: corrections of less are not judged, and always made.
         stuck_after: corrections in a row that do not help, after which they become fewer.
         hopeless_after: the same, after which it is said that what is violated stays so.
         seldom: most steps between corrections that have not helped.
@@ -72,6 +73,7 @@ class StepOptions:
     paid: float = 0.02
     deep: float = 1e-4
     helpful: float = 0.1
+    slight: float = 1e-3
     stuck_after: int = 5
     hopeless_after: int = 10
     seldom: int = 64

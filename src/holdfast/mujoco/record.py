@@ -68,8 +68,8 @@ _CHOICES = (
     "quiet", "integrate", "default_law", "callbacks", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
-    "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal",
-    "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
+    "stage", "stop", "lookaheads", "only_read", "status", "solve_status", "begun", "sparse",
+    "pyramidal", "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
     "capacity_needed", "constraints", "rows", "panels", "entries", "retry",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
     "told_overlap", "told_rk4", "told_uncertified",

@@ -351,6 +351,8 @@ def judge_last(s: Any) -> None:
     if last == 0.0:
         return
     s.last_left_over = 0.0
+    if last <= s.slight * s.size:
+        return
     if s.depth > last - s.helpful * min(last, s.correction_step):
         s.stuck += 1
         wait_longer(s)

@@ -118,14 +118,13 @@ def find_motion(s: Any, api: Any) -> int:
     else:
         recall(s, arrays, cs, answer)
         status = solve_contacts(s, arrays, answer, rest)
-    rounds = 0
-    while status == Status.DONE and rounds < s.lookahead_rounds:
+    while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
         found = look_ahead(s, api, arrays, cs, answer.velocity, moves_far(s, answer.velocity))
         if found == NOTHING:
             break
-        rounds += 1
+        s.lookaheads += 1  # also those before memory had to grow
         s.contact_free = 0
         s.redone += 1
         remember(s, arrays, cs, answer)
@@ -309,7 +308,7 @@ def take_step(s: Any) -> int:
     api, status = c_api.api_at(s.api), Status.DONE
     if s.begun == 0:
         s.has_inertia = s.has_gaps = s.contact_free = s.constraints = s.rows = 0
-        s.panels = s.entries = s.solve_status = 0
+        s.panels = s.entries = s.solve_status = s.lookaheads = 0
         s.begun = 1
     if s.stage == Stage.SMOOTH:
         status = smooth(s, api)

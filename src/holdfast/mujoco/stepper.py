@@ -580,10 +580,17 @@ class Stepper:
     def _raise_unsolved(self) -> None:
         outcome, residual = self._copy_outcome(), float(self._get("residual"))
         status = SolveStatus(int(self._get("solve_status")))
+        try:
+            problem = outcome.problem()
+        except InputError as error:  # what MuJoCo has listed is no problem: say that, too
+            raise SolveError(
+                f"no motion was found: {error}; {_who(self.model, outcome)}", status=status,
+                problem=None,
+            ) from error  # fmt: skip
         raise SolveError(
             f"no certified motion was found ({status.name}, residual {residual:.1e}); "
             f"{_who(self.model, outcome)}",
-            status=status, problem=outcome.problem(),
+            status=status, problem=problem,
         )  # fmt: skip
 
     def _report(self, data: Any) -> None:
@@ -669,7 +676,8 @@ class Stepper:
     def solve(self, data: Any) -> None:
         """Stages 2 to 4, after `smooth`: constraints, solve and look-ahead."""
         by_model = self._own_way and not self._get("only_read")
-        self._set(stop=Stage.CONSTRAINTS, has_inertia=0, has_gaps=0, contact_free=0)
+        self._set(stop=Stage.CONSTRAINTS, has_inertia=0, has_gaps=0, contact_free=0,
+                  lookaheads=0)  # fmt: skip
         if by_model:
             self._set(only_read=1)
         try:

@@ -149,7 +149,7 @@ def judge_impulse(a: Sample, b: Sample, checks: Mapping[str, Seen], eye: Eye) ->
         part = island == number
         touches = np.abs(columns[:, part]).max(axis=1, initial=0.0) > 0.0
         _judge_island(a, b, M, change, forces, columns[touches], part, checks)
-    _judge_pushes(a, b, M, change, forces, rows, earlier, checks)
+    _judge_pushes(a, b, M, change, forces, rows, earlier, checks, eye.tree_of)
 
 
 def _drags(s: Sample) -> np.ndarray:
@@ -189,7 +189,7 @@ def _judge_island(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
 
 def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
                   forces: list[np.ndarray], rows: _Rows, earlier: np.ndarray,
-                  checks: Mapping[str, Seen]) -> None:  # fmt: skip
+                  checks: Mapping[str, Seen], tree_of: np.ndarray) -> None:  # fmt: skip
     """Contacts that pushed: whether they part, and whether they slide."""
     dt, L = b.time - a.time, np.linalg.cholesky(M)
     some = [np.flatnonzero(rows.of_a), np.flatnonzero(rows.of_b)]
@@ -214,9 +214,17 @@ def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
     behind, there = b.N[pushes] @ b.v, earlier[pushes]
     ahead = np.where(there >= 0, a.N[there] @ b.v if len(a.N) else 0.0, behind)
     parting = np.minimum(behind, ahead) - dt * b.turn[pushes]
-    parting = parting * normal[pushes] / normal[pushes].max()
-    checks["complementarity"].see(max(float(parting.max()), 0.0), b.time)
-    pushes &= lasting(b, a, earlier)
+    # One that was hit in between may be thrown off by an impact elsewhere, as one end of a rod
+    # by that of the other; but not all that pushed bodies part from them.
+    island = _islands(tree_of, b.N[pushes])
+    of = np.array([island[np.flatnonzero(row)[0]] if row.any() else -1 for row in b.N[pushes]])
+    for number in np.unique(of):
+        least = float(parting[of == number].min())
+        checks["complementarity"].see(max(least, 0.0), b.time)
+    lasts = lasting(b, a, earlier)
+    weighted = (parting * normal[pushes] / normal[pushes].max())[lasts[pushes]]
+    checks["complementarity"].see(max(float(weighted.max(initial=0.0)), 0.0), b.time)
+    pushes &= lasts
     if pushes.any():
         behind = np.hypot(b.S[pushes] @ b.v, b.T[pushes] @ b.v)
         there = earlier[pushes]

@@ -97,13 +97,23 @@ def variants(model: Any, data: Any, contact: ContactModel | None) -> list[_Run]:
         for key, value in settings.items():
             setattr(own.opt, key, value)
         runs.append(_Run(Row(name), own, copy.copy(data), _stepped_by_mujoco(own)))
-    ours = {"ours, Coulomb": Coulomb(), "ours, no slip": NoSlip()}
-    if contact is not None and contact not in ours.values():
-        ours[f"ours, {type(contact).__name__}"] = contact
-    for name, law in ours.items():
+    for name, law in _ours(contact).items():
         stepper = Stepper(model, law, warn=False)
         runs.append(_Run(Row(name), model, copy.copy(data), stepper.step))
     return runs
+
+
+def _ours(contact: ContactModel | None) -> dict[str, ContactModel]:
+    """Contact models of ours by the names of their rows."""
+    ours: dict[str, ContactModel] = {"ours, Coulomb": Coulomb(), "ours, no slip": NoSlip()}
+    if contact is not None and contact not in ours.values():
+        ours[f"ours, {type(contact).__name__}"] = contact
+    return ours
+
+
+def row_of(contact: ContactModel) -> str:
+    """Name of the row of a contact model of ours."""
+    return next(name for name, each in _ours(contact).items() if each == contact)
 
 
 def compare(

@@ -1,0 +1,70 @@
+"""A small fixed part of `make fuzz`: the same seeds on every run."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import holdfast as hf
+from fuzz import teleports
+from fuzz.figures import Figures, run_scene
+from fuzz.scenes import random_scene
+
+pytestmark = pytest.mark.jit
+
+
+def test_random_scenes() -> None:
+    """Bounds are what is measured today, rounded up; a change that makes it worse shows."""
+    figures = Figures()
+    for seed in range(40):
+        run_scene(random_scene(seed), figures, steps=100, probes=2)
+    assert not figures.exceptions, figures.first
+    assert not figures.refused, figures.first
+    assert figures.scenes == 40 and figures.steps == 4000
+    assert figures.penetration.above[0] <= 5, figures  # above 1e-5 of the size
+    assert figures.penetration.above[2] == 0, figures  # above 1e-3
+    assert figures.force.above[0] == 0, figures
+    assert figures.energy.above[0] == 0, figures
+    assert figures.history.above[1] == 0, figures  # above 1e-9
+
+
+def test_scenes_are_what_they_say() -> None:
+    kinds: set[str] = set()
+    for seed in range(150):
+        scene = random_scene(seed)
+        kinds |= scene.kinds
+        model, data = scene.load()
+        mujoco.mj_forward(model, data)
+        assert data.contact.dist.min(initial=0.0) >= 0.0  # nothing overlaps at the start
+        assert 1e-4 <= model.opt.timestep <= 2e-2
+    assert kinds >= {"box", "sphere", "capsule", "cylinder", "ellipsoid", "mesh", "chain", "tendon",
+                     "actuator", "weld", "connect", "mocap", "ground hfield"}  # fmt: skip
+
+
+@pytest.mark.parametrize("callback", [False, True])
+def test_a_callback_that_does_nothing_changes_nothing(callback: bool) -> None:
+    """Also where mocap bodies move, and where MuJoCo leaves contacts out."""
+    for seed in range(25):
+        scene = random_scene(seed)
+        model, one = scene.load()
+        _, other = scene.load()
+        plain, called = hf.Stepper(model, warn=False), hf.Stepper(model, warn=False)
+        for k in range(60):
+            scene.drive(model, one, k)
+            scene.drive(model, other, k)
+            plain.step(one)
+            if callback:
+                mujoco.set_mjcb_control(lambda _model, _data: None)
+            try:
+                called.step(other)
+            finally:
+                mujoco.set_mjcb_control(None)
+            assert np.array_equal(one.qpos, other.qpos), (seed, k)
+
+
+@pytest.mark.slow
+def test_event_driven_steps_do_not_teleport() -> None:
+    for seed in range(20):
+        worst, how, _ = teleports.run_scene(seed, steps=15)
+        assert worst == 0.0, (seed, how)
