@@ -55,7 +55,7 @@ def environment(**changes: Any) -> dict[str, str]:
 
 def run(code: str, **changes: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=environment(**changes),
-                          capture_output=True, text=True, timeout=500)  # fmt: skip
+                          capture_output=True, text=True, timeout=1800)  # fmt: skip
 
 
 @pytest.fixture
