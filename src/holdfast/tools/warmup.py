@@ -13,7 +13,7 @@ from holdfast.contact.problem import ContactProblem
 from holdfast.errors import HoldfastError
 from holdfast.lcp.inertia import InertiaFactor
 
-KERNELS = 480  # that are compiled on the way, about: what a progress bar counts
+KERNELS = 440  # that are compiled on the way, about: what a progress bar counts
 
 _SCENE = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <body pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body>
