@@ -34,7 +34,7 @@ UPWARD = {("contact.solution", "models._spread")}
 STILL_PRIVATE = {
     "lcp._solve": {"models"},
     "models._spread": {"contact"},
-    "mujoco._mj": {"events", "tools", "experiments", "cli"},
+    "mujoco._mj": {"events", "gym", "tools", "experiments", "cli"},
 }
 
 

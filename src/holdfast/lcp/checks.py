@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from holdfast._jit import entry
 from holdfast.errors import InputError, NotPositiveDefiniteError, NotSymmetricError
 from holdfast.lcp.options import DEFAULT
 
@@ -181,7 +181,7 @@ def _disagreement(array: np.ndarray, of: tuple[str, np.ndarray] | None, want: st
     return f"{_shape(array)} but {of[0]} {_shape(of[1])}; they must agree (expected {want})"
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _first_nonfinite(flat: np.ndarray) -> int:
     """Writes nothing; returns the index of the first NaN or infinity, -1 if there is none."""
     # Counting without a branch lets the compiler test several entries at a time; comparing
@@ -196,7 +196,7 @@ def _first_nonfinite(flat: np.ndarray) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _largest_asymmetry(blocks: np.ndarray) -> tuple[int, int, float]:
     """Writes nothing; returns where ``blocks`` differ most from their transposes.
 
