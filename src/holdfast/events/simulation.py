@@ -57,7 +57,7 @@ DRIFT = {"rk4": 1e-7, "symplectic_euler": 1e-4}
 ROUGH = 0.1  # or whose stages disagree by more than this part of the speed
 PULL = 1e-3  # part of the mean size by which a loaded contact may drift in one piece
 LEVER = 20.0  # a correction of what was given moves coordinates by no more than this times it
-NOTHING = 1e-6  # part of the mean size that bodies may be moved by without any motion
+STILL = 1e-6  # part of the mean size that bodies may be moved by without any motion
 _NO_INERTIA = np.empty((0, 0))  # forces are known: nothing is solved with it
 
 
@@ -231,7 +231,7 @@ class EventDriven:
         pull = float(np.linalg.norm(self.model.opt.gravity))
         small = min(1.0, self._size)
         allowed = 2.0 * h * (speed + h * pull) / small
-        allowed += (LEVER * self._deepest + NOTHING * self._size) / small
+        allowed += (LEVER * self._deepest + STILL * self._size) / small
         k = int(np.abs(way).argmax()) if way.size else 0
         if way.size and not abs(way[k]) <= allowed:
             joint = int(self.model.dof_jntid[k])
@@ -400,7 +400,7 @@ class EventDriven:
         pull = float(np.linalg.norm(self.model.opt.gravity))
         small = min(1.0, self._size)
         motion = arrival.s * (fastest + arrival.s * pull) / small
-        return motion + (LEVER * self._depth + NOTHING * self._size) / small
+        return motion + (LEVER * self._depth + STILL * self._size) / small
 
     def _settle(self, state: State, h: float) -> tuple[State, Touching]:
         """The rest of a step with too many events: one step at velocity level, gaps included."""

@@ -44,7 +44,8 @@ class Scene:
 def load(name: str) -> Scene:
     """A scene by name, after the steps that it takes to settle."""
     make, settle, servos = SCENES[name]
-    spec = mujoco.MjSpec.from_string(make())
+    xml = make()
+    spec = mujoco.MjSpec.from_string(xml)
     spec.modelname = spec.modelname or name
     for i, body in enumerate(spec.bodies):
         body.name = body.name or f"body{i}"
@@ -53,7 +54,9 @@ def load(name: str) -> Scene:
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
     Stepper(model, warn=False).step(data, settle)
-    return Scene(name, spec.to_xml(), model, data, servos)
+    if not model.nu:  # Drake wants names; and motors as they are written, not as MjSpec writes them
+        xml = spec.to_xml()
+    return Scene(name, xml, model, data, servos)
 
 
 # How to make it, steps to settle, and whether it has servos.

@@ -72,9 +72,9 @@ def drake_step(scene: Scene) -> Call:
         raise MissingPeer("not installed (pip install drake)")
     if scene.servos:
         raise MissingPeer("its parser leaves out keyframes and servos")
-    logging.getLogger("drake").setLevel(logging.ERROR)
     h = float(scene.model.opt.timestep)
     drake: Any = import_module("pydrake.all")
+    logging.getLogger("drake").setLevel(logging.ERROR)
     builder = drake.DiagramBuilder()
     plant, _ = drake.AddMultibodyPlantSceneGraph(builder, h)
     plant.set_discrete_contact_approximation(drake.DiscreteContactApproximation.kSap)
@@ -83,6 +83,8 @@ def drake_step(scene: Scene) -> Call:
     except RuntimeError as error:
         raise MissingPeer(f"cannot read the scene: {error}") from error
     plant.Finalize()
+    if plant.num_actuators() != scene.model.nu:
+        raise MissingPeer("its parser leaves out actuators of the scene")
     simulator = drake.Simulator(builder.Build())
     root = simulator.get_mutable_context()
     context = plant.GetMyMutableContextFromRoot(root)

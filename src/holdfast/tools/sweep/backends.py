@@ -158,7 +158,11 @@ def _ray(count: int | None, scheduler: str | None) -> Iterator[Run]:
     ours = not ray.is_initialized()
     if ours:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        here = {} if scheduler else {"num_cpus": count, "include_dashboard": False}
+        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+        here = {} if scheduler else {
+            "num_cpus": count, "include_dashboard": False,
+            "runtime_env": {"env_vars": {"PYTHONPATH": paths}},  # workers import as we do
+        }  # fmt: skip
         try:
             ray.init(address=scheduler or "local", **options, **here)
         except (ConnectionError, ValueError) as error:
