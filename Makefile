@@ -51,7 +51,7 @@ gallery: $(VENV)/stamp-dev  ## every picture of README and docs, in docs/images
 		--video docs/images/side_by_side.gif --force --width 240 --fps 12.5 --duration 4
 	@$(BIN)/python docs/gallery.py
 
-browser:  ## Debian's Chromium, ffmpeg and EGL, which tests of the viewer and of videos use
+browser:  ## Debian's Chromium and EGL, which tests of the viewer and of videos use
 	@if ! command -v chromium > /dev/null || ! ldconfig -p | grep -q libEGL.so.1; then \
 		apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
