@@ -300,8 +300,9 @@ def _upload_bad_files(page: Visit, saved: Path, tmp_path: Path) -> None:
         reason.wait_for()
         assert page.viewer.run_shown is shown
         page.picture(f"refused_{path.stem}")
-        for close in page.page.locator(".mantine-Notification-closeButton").all():
-            close.click()
+        # all at once: notifications also close by themselves, and then their numbers change
+        close = page.page.locator(".mantine-Notification-closeButton")
+        close.evaluate_all("buttons => buttons.forEach(button => button.click())")
     # the scene that an uploaded file names is not opened
     named = arrays | {"metadata": np.array(json.dumps({"scene": str(secret), "contact": "x"}))}
     other = tmp_path / "names_another_scene.npz"
