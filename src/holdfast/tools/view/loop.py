@@ -27,6 +27,7 @@ class Loop:
     Attributes:
         paused: whether time stands still.
         speed: seconds shown per second.
+        stopped: whether it has ended, or is about to.
         frame: [s] between pictures.
         rate: seconds shown per second, as measured lately.
         fps: pictures per second, likewise.
@@ -37,7 +38,7 @@ class Loop:
         self.paused, self.speed, self.frame = False, 1.0, FRAME
         self.rate = self.fps = 0.0
         self._commands: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._stopped = False
+        self.stopped = False
         self._behind = 0.0  # [s] to show
         self._shown, self._pictures = 0.0, 0  # since the last measurement
         self._changed = True
@@ -70,16 +71,22 @@ class Loop:
 
     def stop(self) -> None:
         """End `run`; may be called from any thread."""
-        self._stopped = True
+        self.stopped = True
 
     def changed(self) -> None:
         """Have the present state drawn."""
         self._changed = True
 
     def run(self) -> None:
-        """Run until stopped."""
+        """Run until stopped, or until Ctrl-C."""
+        try:
+            self._run()
+        finally:
+            self.stopped = True
+
+    def _run(self) -> None:
         last = next_frame = next_plot = measured = time.perf_counter()
-        while not self._stopped:
+        while not self.stopped:
             self._obey()
             now = time.perf_counter()
             if not self.paused:

@@ -26,6 +26,10 @@ LISTED = 300  # events in the list
 LARGEST_UPLOAD = 2**28  # bytes
 
 
+class _NotWantedError(Exception):
+    """Nobody looks at the verdict any more."""
+
+
 class ReplayViewer(Loop):
     """Plays a run of a scene; other runs of the same scene can be opened from the page.
 
@@ -153,9 +157,16 @@ class ReplayViewer(Loop):
             plot.show()
 
     def _judge(self, run: Trajectory) -> None:
-        """Have `verify` look at the run, in a thread of its own."""
+        """Have `verify` look at the run, in a thread of its own.
+
+        The thread ends with the viewer: one that is in MuJoCo when Python ends aborts the process.
+        """
         self.verdict = None
         self._verdict_text.content = "verifying ..."
+
+        def still_wanted(_: float) -> None:
+            if self.stopped or run is not self.run_shown:
+                raise _NotWantedError
 
         def work() -> None:
             get = run.arrays.get
@@ -163,14 +174,16 @@ class ReplayViewer(Loop):
                 name, law = run.law()
                 found = verify(self.model, run.arrays["time"], run.arrays["qpos"],
                                run.arrays["qvel"], get("ctrl"), no_slip=run.no_slip,
-                               law=law)  # fmt: skip
+                               law=law, progress=still_wanted)  # fmt: skip
                 found.notes.append(f"contacts are judged by the law {name!r}")
                 self.post(lambda: self._say(run, found))
+            except _NotWantedError:
+                pass
             except (HoldfastError, mujoco.FatalError, np.linalg.LinAlgError) as error:
                 text = f"not verified: {error}"
                 self.post(lambda: self._say(run, None, text))
 
-        threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=work).start()
 
     def _say(self, run: Trajectory, found: Verdict | None, text: str = "") -> None:
         if run is not self.run_shown:
