@@ -443,16 +443,12 @@ CHANGES: dict[str, Any] = {
 }
 # The first certified states are taken. On patches that slide several may be, and which comes first
 # still depends on frames and copies in a few of them: motions then differ by 1e-6 to 1e-4.
-SEVERAL = pytest.mark.xfail(strict=False, reason="several motions are certified")
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize(
     "change",
-    [
-        pytest.param(change, id=name, marks=[] if name == "order" else [SEVERAL])
-        for name, change in CHANGES.items()
-    ],
+    [pytest.param(change, id=name) for name, change in CHANGES.items()],
 )
 def test_one_motion_out_of_many(change: Any, mu: float) -> None:
     """Order, copies and frames of contacts do not decide which motion it is."""

@@ -23,15 +23,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast._jit import kernel
+from holdfast._jit import inlined, kernel
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.newton import (
     Island,
     Vectors,
     assemble,
-    certify,
     fill,
-    motion,
+    law_residual,
+    rebuild,
     relative_speeds,
 )
 from holdfast.contact.options import Numbers
@@ -40,15 +40,17 @@ from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse, spe
 from holdfast.linalg import block_lu
 
 REFINE = 8  # steps with the same factors
-ROUNDING = 1e-15  # of speeds, relative
-EXACT = 1e-14  # residual, relative, that is hardly more than rounding
+ROUNDING = 1e-15  # of residuals, relative, for each constraint and ten more
 STIFFEN = 1e-3  # factor of the compliance where those do not suffice
 
 
 @kernel
-def read_states(sy: System, isl: Island, r: np.ndarray, u: np.ndarray,
+def read_states(sy: System, isl: Island, r: np.ndarray, u: np.ndarray, margin: float,
                 state_out: np.ndarray) -> int:  # fmt: skip
-    """Fill the states that the law asks for at these impulses and speeds; return what changed."""
+    """Fill the states that the law asks for at these impulses and speeds; return what changed.
+
+    What is within the margin of the limit of friction, relative to it, slides.
+    """
     changed = 0
     for i in isl.member:
         first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
@@ -62,7 +64,7 @@ def read_states(sy: System, isl: Island, r: np.ndarray, u: np.ndarray,
                 limit += sy.mu[i] * max(r[first], 0.0)
             for k in range(begin, end):
                 pull += (r[k] - u[k]) ** 2
-            if pull > limit * limit:
+            if pull > (limit * (1.0 - margin)) ** 2:
                 state = SLIDE
         elif begin > first and kind != HELD and end > begin:
             state = SLIDE
@@ -135,12 +137,33 @@ def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again:
     for i in isl.member:
         first, at = sy.row[i], isl.C_at[i]
         dim = sy.row[i + 1] - first
+        if not again:
+            for k in range(first, first + dim):
+                v.u[k] = v.uk[k]
         speeds(sy, i, v.d, v.uk)
         for e in range(dim):
             total = v.best[first + e]
             for f in range(dim):
                 total -= isl.C[at + e * dim + f] * v.uk[first + f]
             v.new[first + e] = v.new[first + e] + total if again else total
+        if not again:
+            keep_free_speeds(sy, i, state[i], v)
+
+
+@inlined
+def keep_free_speeds(sy: System, i: int, state: int, v: Vectors) -> None:
+    """Leave impulse and speed of constraint i in v.r and v.u; held rows do not move.
+
+    With compliance even a row at rest moves a little if it gives way, and shows where to: that
+    decides whether it slides or sticks where several rows hold the same motion.
+    """
+    first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
+    for k in range(first, end):
+        v.r[k] = v.new[k]
+        held = kind in (HELD, LINEAR) or (kind == DISC and state == STICK)
+        if k == first and sy.normal[i] == 1:
+            held = state != OPEN
+        v.u[k] = 0.0 if held else v.u[k] + v.uk[k]
 
 
 @kernel
@@ -171,20 +194,15 @@ def factor_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
 
 
 @kernel
-def leftover(sy: System, isl: Island, v: Vectors, state: np.ndarray) -> float:
-    """Fill v.uk with the speeds that the impulses v.new leave; return the largest that should not.
-
-    Motion and speeds are made anew, so that rounding of the impulses shows.
-    """
-    motion(sy, isl, v.new, v.y)
-    relative_speeds(sy, isl, v.y, v.uk)
-    return held_speed(sy, isl, state, v.new, v.uk)
+def rounding(isl: Island) -> float:
+    """Return about what rounding leaves of a residual: sums have as many terms as constraints."""
+    return ROUNDING * (10.0 + isl.member.shape[0])
 
 
 @kernel
 def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
-                 state: np.ndarray, o: Numbers, sigma: float,
-                 limit: int) -> tuple[float, int]:  # fmt: skip
+                 state: np.ndarray, o: Numbers, sigma: float, limit: int,
+                 kept_work: np.ndarray) -> tuple[float, int]:  # fmt: skip
     """Solve for constraints in these states, and go on with the states that the law asks for.
 
     Impulses v.r and speeds v.u say where contacts slide to.
@@ -193,33 +211,44 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
         factorisations it took. Infinite if there is no progress.
     """
-    miss = least = np.inf
-    count, worse, rho = 0, 0, o.active_compliance
+    miss = least = kept = np.inf
+    count, worse, rho, exact = 0, 0, o.active_compliance, rounding(isl)
     while count < limit:
         factor_states(sy, isl, size, v, CG_work, state, rho)
         count += 1
         relative_speeds(sy, isl, sy.y0, v.uk)
         linear_answer(sy, isl, v, state, False)
-        held = leftover(sy, isl, v, state)
+        rebuild(sy, isl, v.new, v.y, v.uk)  # from the impulses, so that their rounding shows
+        held = held_speed(sy, isl, state, v.new, v.uk)
         for _ in range(REFINE):
-            if held <= ROUNDING * sigma:
+            if held <= 0.1 * exact * sigma:
                 break
             linear_answer(sy, isl, v, state, True)
-            before, held = held, leftover(sy, isl, v, state)
+            rebuild(sy, isl, v.new, v.y, v.uk)
+            before, held = held, held_speed(sy, isl, state, v.new, v.uk)
             if not held < 0.3 * before:
                 break
-        miss = certify(sy, isl, v.new, v.y, v.uk)
-        if not miss < 1e3:
-            return np.inf, count
-        store(sy, isl, v.new, v.r)
-        store(sy, isl, v.uk, v.u)
-        changed = read_states(sy, isl, v.r, v.u, state)
-        if miss <= EXACT or (miss <= o.certificate and changed == 0 and miss > 0.1 * least):
-            return miss, count
-        if changed == 0 and held > 0.1 * o.stop * sigma:  # rows that are nearly dependent
-            rho = max(STIFFEN * rho, o.least_compliance)
+        miss = law_residual(sy, isl, v.new, v.y, v.uk)
+        certified = miss <= o.certificate
+        last = miss <= exact or (certified and miss > 0.1 * least) or not miss < 1e3
         worse = worse + 1 if not miss < least else 0
         least = min(least, miss)
-        if worse > 3:
+        if last or worse > 3 or count == limit:
             break
-    return miss, count
+        changed = 0
+        if certified:  # the states are right: more digits
+            store(sy, isl, v.new, v.r)
+            store(sy, isl, v.uk, v.u)
+            store(sy, isl, v.new, kept_work)
+            kept = miss
+        else:
+            changed = read_states(sy, isl, v.r, v.u, 0.0, state)
+        if changed == 0 and held > 0.1 * o.stop * sigma:  # rows that are nearly dependent
+            rho = max(STIFFEN * rho, o.least_compliance)
+    if kept < miss:
+        store(sy, isl, kept_work, v.new)
+        rebuild(sy, isl, v.new, v.y, v.uk)
+        miss = kept
+    store(sy, isl, v.new, v.r)
+    store(sy, isl, v.uk, v.u)
+    return (miss if miss < 1e3 else np.inf), count

@@ -2,13 +2,16 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. some projected gradient steps; the states that they end in, as in 2;
-4. the interior-point method from nothing; the states that it ends in, as in 2;
-5. proximal steps from there (`proximal.refine`), then from nothing, then with friction that grows
-   from zero to what it is; their states, as in 2, or their impulses.
+3. Newton's method from its impulses (`proximal.approach`); first, if they are nearly an answer;
+4. some projected gradient steps; the states that they end in, as in 2;
+5. Newton's method from there, as in 3;
+6. the interior-point method from nothing; the states that it ends in, as in 2, and proximal steps
+   from there (`proximal.refine`);
+7. proximal steps from nothing, then with friction that grows from zero to what it is.
 
-All but the last end in the system of given states, so what the answer is does not depend on which
-of them found the states.
+Where given states are certified, the answer depends on nothing else. Where contacts are so many
+that equal sharing of the load would leave their cones, impulses stay near those that Newton's
+method began with.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -22,13 +25,13 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.active_set import read_states, solve_states
+from holdfast.contact.active_set import read_states, rounding, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import Island, Vectors, certify, relative_speeds, scale_of
 from holdfast.contact.options import Numbers
 from holdfast.contact.projected_gradient import descend
-from holdfast.contact.proximal import refine, store
+from holdfast.contact.proximal import approach, refine, store
 from holdfast.contact.system import DISC, System
 
 
@@ -37,15 +40,16 @@ class Rung(IntEnum):
 
     IMPULSES = 0
     STATES = 1
-    GRADIENT = 2
-    INTERIOR = 3
+    WARM = 2
+    GRADIENT = 3
     PROXIMAL = 4
-    FROM_ZERO = 5
-    HOMOTOPY = 6
+    INTERIOR = 5
+    FROM_ZERO = 6
+    HOMOTOPY = 7
 
 
-IMPULSES, STATES, GRADIENT = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.GRADIENT)
-INTERIOR, PROXIMAL = int(Rung.INTERIOR), int(Rung.PROXIMAL)
+IMPULSES, STATES, WARM = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.WARM)
+GRADIENT, PROXIMAL, INTERIOR = int(Rung.GRADIENT), int(Rung.PROXIMAL), int(Rung.INTERIOR)
 FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
@@ -56,10 +60,15 @@ REPORT = BY_RUNG + len(Rung)
 GRADIENT_STEPS = 40  # of the projected gradient
 INTERIOR_STEPS = 60
 INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
-REFINE_STEPS = 400  # of proximal steps, in all
+REFINE_STEPS = 200  # Newton steps of proximal ones, in all
+POLISH_STEPS = 8  # the same from an answer that is certified
 HOMOTOPY_PARTS = 8
 CONVEX_STEPS = 60  # the same without friction: what takes longer has no answer
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
+WARM_STEPS = 12  # Newton steps from the last step's impulses
+ON_LIMIT = 1e-12  # part of the limit of friction: what is nearer was found sliding, if at no speed
+MOVES = 1e-9  # speed, relative, of what slides rather than is about to
+NEAR = 1e-8  # residual up to which they are the first thing to try
 
 
 class Work(NamedTuple):
@@ -92,12 +101,12 @@ def keep_better(sy: System, isl: Island, wk: Work, miss: float, least: float) ->
 
 @kernel
 def try_states(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-               sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
+               sigma: float, least: float, limit: int) -> tuple[float, int]:  # fmt: skip
     """Solve for states, from the impulses v.r and speeds v.u on; keep what is better.
 
     A certified answer of given states is preferred to any other.
     """
-    miss, count = solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, STATE_CHANGES)
+    miss, count = solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, limit, wk.interior.p)
     if miss <= o.certificate:
         least = np.inf
     return keep_better(sy, isl, wk, miss, least), count
@@ -121,8 +130,8 @@ def refined(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: 
     least = keep_better(sy, isl, wk, miss, least)
     if miss <= o.approximate:
         certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+        read_states(sy, isl, v.r, v.u, 0.0, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
         total += count
     return least, total
 
@@ -146,12 +155,13 @@ def scale_friction(sy: System, isl: Island, part: float, mu_work: np.ndarray) ->
 
 
 @kernel
-def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
-    """Return whether a contact with Coulomb friction slides."""
+def slides(sy: System, isl: Island, state: np.ndarray, u: np.ndarray, sigma: float) -> bool:
+    """Return whether a contact with Coulomb friction slides, and moves."""
     some = False
     for i in isl.member:
-        friction = sy.normal[i] == 1 and sy.tangent[i] == DISC
-        some = some or (friction and state[i] == SLIDE)
+        if sy.normal[i] == 1 and sy.tangent[i] == DISC and state[i] == SLIDE:
+            for k in range(sy.row[i] + 1, sy.row[i + 1]):
+                some = some or abs(u[k]) > MOVES * sigma
     return some
 
 
@@ -165,21 +175,27 @@ def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.nd
     for i in isl.member:
         if sy.normal[i] == 1 and state[i] == SLIDE:
             state[i] = STICK
-    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1)
+    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.interior.p)
     if miss <= o.certificate:
         least = np.inf
     return keep_better(sy, isl, wk, miss, least), count
 
 
 @kernel
-def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> None:
-    """Take away the impulses of contacts whose normal impulse is not positive: it is rounding."""
+def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
+    """Take away impulses of contacts whose normal impulse is not positive: they are rounding.
+
+    Returns:
+        Whether there was one.
+    """
+    some = False
     for i in isl.member:
         if sy.normal[i] == 1 and not r[sy.row[i]] > 0.0:
-            r[sy.row[i]] = 0.0
-            if sy.tangent[i] == DISC:
-                for k in range(sy.row[i] + 1, sy.row[i + 1]):
-                    r[k] = 0.0
+            end = sy.row[i + 1] if sy.tangent[i] == DISC else sy.row[i] + 1
+            for k in range(sy.row[i], end):
+                some = some or r[k] != 0.0
+                r[k] = 0.0
+    return some
 
 
 @kernel
@@ -188,22 +204,39 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     """Solve one island; its impulses are left in v.r. Return their relative residual."""
     v = wk.v
     least = certify(sy, isl, v.r, v.y, v.u)
-    if least <= o.stop:
-        read_states(sy, isl, v.r, v.u, state)
+    exact = rounding(isl)
+    if least <= exact:  # more would add up, step by step, and be taken out again
+        read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
         return least
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
     rung, total = STATES, 0
-    if warm:
+    if warm and least <= NEAR:
+        rung = WARM
+        miss, total = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, WARM_STEPS)
+        least = keep_better(sy, isl, wk, miss, least)
+    elif warm:
         guess_states(sy, isl, v.u, state)
-        least, total = try_states(sy, isl, size, wk, state, o, sigma, least)
+        least, total = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
+        if least > o.certificate:
+            rung = WARM
+            store(sy, isl, wk.kept, v.r)
+            miss, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, WARM_STEPS)
+            least = keep_better(sy, isl, wk, miss, least)
+            total += count
     if least > o.certificate:
         rung = GRADIENT
         clear(sy, isl, v.r)  # not from the last step: what was before does not matter
         descend(sy, isl, v, wk.radius, GRADIENT_STEPS)
         certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+        read_states(sy, isl, v.r, v.u, 0.0, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
+        total += count
+    if least > o.certificate:
+        rung = PROXIMAL
+        store(sy, isl, wk.kept, v.r)
+        miss, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, REFINE_STEPS)
+        least = keep_better(sy, isl, wk, miss, least)
         total += count
     if least > o.certificate:
         rung = INTERIOR
@@ -215,42 +248,49 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         store(sy, isl, v.best, v.r)
         store(sy, isl, v.best, wk.interior.t)
         relative_speeds(sy, isl, v.d, v.u)
-        read_states(sy, isl, v.r, v.u, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+        read_states(sy, isl, v.r, v.u, 0.0, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
         total += count
     if least > o.certificate:
-        rung = PROXIMAL
         store(sy, isl, wk.interior.t, v.r)
         least, count = refined(
             sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least,
-            REFINE_STEPS if has_friction(sy, isl) else CONVEX_STEPS,
+            2 * REFINE_STEPS if has_friction(sy, isl) else CONVEX_STEPS,
         )  # fmt: skip
         total += count
     if least > o.certificate and has_friction(sy, isl):
         rung = FROM_ZERO
         clear(sy, isl, v.r)
-        least, count = refined(sy, isl, size, wk, state, o, 1.0, sigma, least, 2 * REFINE_STEPS)
+        least, count = refined(sy, isl, size, wk, state, o, 1.0, sigma, least, 4 * REFINE_STEPS)
         total += count
     if least > o.certificate and has_friction(sy, isl):
         rung = HOMOTOPY
         clear(sy, isl, v.r)
+        limit = 2 * REFINE_STEPS // HOMOTOPY_PARTS
         for part in range(HOMOTOPY_PARTS + 1):
             scale_friction(sy, isl, part / HOMOTOPY_PARTS, wk.interior.eta)
-            _, count = refine(
-                sy, isl, size, v, wk.CG, wk.radius, 0.1, o, sigma, REFINE_STEPS // HOMOTOPY_PARTS
-            )
+            _, count = refine(sy, isl, size, v, wk.CG, wk.radius, 0.1, o, sigma, limit)
             total += count
         least, count = refined(
-            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least, REFINE_STEPS
+            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least, 2 * REFINE_STEPS
         )
         total += count
-    if least <= o.certificate and slides(sy, isl, state):
+    if rung > STATES or total > 1:  # v does not hold the answer that was kept
+        store(sy, isl, wk.kept, v.r)
+        least = certify(sy, isl, v.r, v.y, v.u)
+        read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+    if least <= o.certificate and slides(sy, isl, state, v.u, sigma):
         least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
         total += count
-    store(sy, isl, wk.kept, v.r)
-    open_unpressed(sy, isl, v.r)
-    least = certify(sy, isl, v.r, v.y, v.u)
-    read_states(sy, isl, v.r, v.u, state)
+        store(sy, isl, wk.kept, v.r)
+        least = certify(sy, isl, v.r, v.y, v.u)
+    if exact < least <= o.certificate:
+        _, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, POLISH_STEPS)
+        total += count
+        least = certify(sy, isl, v.r, v.y, v.u)
+    if open_unpressed(sy, isl, v.r):
+        least = certify(sy, isl, v.r, v.y, v.u)
+    read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
     report[FACTORISATIONS] += total
     report[RUNG] = max(report[RUNG], rung)
     report[BY_RUNG + rung] += 1.0

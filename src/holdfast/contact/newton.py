@@ -158,17 +158,29 @@ def scale_of(sy: System, isl: Island, y: np.ndarray, r: np.ndarray) -> float:
 
 
 @kernel
-def certify(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray, u_out: np.ndarray) -> float:
-    """Return the largest residual of any law, relative to sigma; y and u are rebuilt from r."""
+def rebuild(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray, u_out: np.ndarray) -> None:
+    """Fill the motion that impulses make, and the speeds of constraints in it."""
     motion(sy, isl, r, y_out)
     relative_speeds(sy, isl, y_out, u_out)
+
+
+@kernel
+def law_residual(sy: System, isl: Island, r: np.ndarray, y: np.ndarray, u: np.ndarray) -> float:
+    """Return the largest residual of any law, relative to sigma; y and u are those of r."""
     worst = 0.0
     for i in isl.member:
-        miss = cone.natural_map(sy, i, u_out, r)
+        miss = cone.natural_map(sy, i, u, r)
         if not miss <= worst:  # NaN, too
             worst = miss
-    worst /= scale_of(sy, isl, y_out, r)
+    worst /= scale_of(sy, isl, y, r)
     return worst if worst >= 0.0 else np.inf
+
+
+@kernel
+def certify(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray, u_out: np.ndarray) -> float:
+    """Return the same for impulses alone; y and u are rebuilt."""
+    rebuild(sy, isl, r, y_out, u_out)
+    return law_residual(sy, isl, r, y_out, u_out)
 
 
 @kernel

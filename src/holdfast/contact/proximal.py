@@ -203,3 +203,40 @@ def refine(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
                 fails = max(fails - 1, 0)
     store(sy, isl, v.best, v.r)
     return least, total
+
+
+@kernel
+def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
+             radius_work: np.ndarray, o: Numbers, sigma: float, tolerance: float,
+             limit: int) -> tuple[float, int]:  # fmt: skip
+    """Improve impulses v.r that are near an answer, with the compliance that fits the distance.
+
+    Newton's method settles in a few steps where the compliance is not small compared with the
+    distance from the answer; where it does not, the compliance grows.
+
+    Returns:
+        The relative residual of the best impulses, left in v.r, and the Newton steps taken.
+    """
+    miss = certify(sy, isl, v.r, v.y, v.u)
+    store(sy, isl, v.r, v.best)
+    least, total, fails = miss, 0, 0
+    rho = min(max(3.0 * np.sqrt(miss), 1e-3), 0.3)
+    while total < limit and least > tolerance and fails < 4 + limit // 8:
+        begin_at(sy, isl, v)
+        target = max(0.1 * tolerance, 1e-2 * min(miss, 1.0) * rho) * sigma
+        count, left = settle(sy, isl, size, v, CG_work, rho, radius_work, target, 6)
+        total += max(count, 1)
+        if not left <= 100.0 * target:
+            fails += 1
+            rho = min(3.0 * rho, 1.0)
+            continue
+        store(sy, isl, v.new, v.r)
+        before, miss = least, certify(sy, isl, v.r, v.y, v.u)
+        if miss < least:
+            least = miss
+            store(sy, isl, v.r, v.best)
+        if least <= o.certificate and miss > 0.9 * before:  # rounding
+            break
+        rho = max(rho * (0.1 if count <= 1 else 0.3 if count <= 2 else 0.7), 1e-7)
+    store(sy, isl, v.best, v.r)
+    return least, total

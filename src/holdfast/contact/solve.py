@@ -141,8 +141,8 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         a.tree, a.row, a.panel, a.panel_tree, a.panel_at, y0, G, by_row[0], by_row[1], normal,
         tangent, each[0], each[1], by_row[2],
     )  # fmt: skip
-    whiten(a, L, below, below_at, sy)
-    apply_laws(a, sy, o.zero_row)
+    longest = whiten(a, L, below, below_at, sy)
+    apply_laws(a, sy, o.zero_row * longest)
     v = Vectors(
         motions[1], motions[2], motions[3], motions[4], motions[5], motions[6], by_row[3],
         by_row[4], by_row[5], by_row[6], by_row[7],

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast._jit import fast_inlined, fast_kernel, kernel
+from holdfast._jit import fast_inlined, fast_kernel, inlined, kernel
 from holdfast.contact.arrays import Arrays, LawKind
 from holdfast.linalg import ltl
 
@@ -55,19 +55,61 @@ class System(NamedTuple):
 
 
 @fast_kernel
+def invert_factor(L_inout: np.ndarray) -> None:
+    """Overwrite the factor of a free body with its inverse, zeros included.
+
+    A body with many contacts has many rows to whiten: with the inverse they need no recursion.
+    """
+    for k in range(FREE_BODY):
+        t = L_inout[k, k]
+        for j in range(k):
+            total = 0.0
+            for i in range(j, k):
+                total += L_inout[k, i] * L_inout[i, j]
+            L_inout[k, j] = -t * total
+        for j in range(k + 1, FREE_BODY):
+            L_inout[k, j] = 0.0
+
+
+@fast_inlined
+def whiten_panel(values: np.ndarray, at: int, dim: int, T: np.ndarray, G_out: np.ndarray,
+                 length2_inout: np.ndarray, first: int) -> None:  # fmt: skip
+    """Fill the panel of a free body, with its inverse factor T; add the squares of its lengths."""
+    for e in range(dim):
+        x = values[at + e * FREE_BODY : at + (e + 1) * FREE_BODY]
+        g = G_out[at + e * FREE_BODY : at + (e + 1) * FREE_BODY]
+        a, b, c, d, f, h = x[0], x[1], x[2], x[3], x[4], x[5]
+        p = (a * T[0, 0] + b * T[1, 0] + c * T[2, 0]) + (d * T[3, 0] + f * T[4, 0] + h * T[5, 0])
+        q = (b * T[1, 1] + c * T[2, 1]) + (d * T[3, 1] + f * T[4, 1] + h * T[5, 1])
+        r = c * T[2, 2] + (d * T[3, 2] + f * T[4, 2] + h * T[5, 2])
+        u = d * T[3, 3] + f * T[4, 3] + h * T[5, 3]
+        v = f * T[4, 4] + h * T[5, 4]
+        w = h * T[5, 5]
+        g[0], g[1], g[2], g[3], g[4], g[5] = p, q, r, u, v, w
+        length2_inout[first + e] += (p * p + q * q + r * r) + (u * u + v * v + w * w)
+
+
+@fast_kernel
 def whiten_row(L: np.ndarray, below: np.ndarray, values: np.ndarray, at: int, s: int,
-               G_out: np.ndarray) -> None:  # fmt: skip
-    """Fill s entries of G_out, from `at` on, with a row of the values, whitened."""
+               G_out: np.ndarray) -> float:  # fmt: skip
+    """Fill s entries of G_out, from `at` on, with a row of the values, whitened; their square."""
     g = G_out[at : at + s]
     for j in range(s):
         g[j] = values[at + j]
     ltl.to_white(L, below, g)
+    total = 0.0
+    for j in range(s):
+        total += g[j] * g[j]
+    return total
 
 
 @kernel
 def factor_inertia(a: Arrays, used: np.ndarray, L_out: np.ndarray, below_out: np.ndarray,
                    y_out: np.ndarray) -> bool:  # fmt: skip
-    """Factor the inertia of the trees in use, and whiten the free motion; False if not definite."""
+    """Factor the inertia of the trees in use, and whiten the free motion; False if not definite.
+
+    The factors of free bodies are left as their inverses.
+    """
     skip = 0
     for t in range(a.tree.shape[0] - 1):
         first, s = a.tree[t], a.tree[t + 1] - a.tree[t]
@@ -79,6 +121,8 @@ def factor_inertia(a: Arrays, used: np.ndarray, L_out: np.ndarray, below_out: np
             if not ltl.factor(M, L, below):
                 return False
             ltl.motion_to_white(L, below, a.free[first : first + s], y_out[first : first + s])
+            if s == FREE_BODY:
+                invert_factor(L)
         else:
             for j in range(first, first + s):
                 y_out[j] = 0.0
@@ -95,7 +139,13 @@ def recover_velocity(a: Arrays, used: np.ndarray, L: np.ndarray, below: np.ndarr
         first, s = a.tree[t], a.tree[t + 1] - a.tree[t]
         at = a.block[t]
         v = velocity_out[first : first + s]
-        if used[t]:
+        if used[t] and s == FREE_BODY:
+            for k in range(s):
+                total = 0.0
+                for j in range(k + 1):
+                    total += L[at + k * s + j] * y[first + j]
+                v[k] = total
+        elif used[t]:
             for j in range(s):
                 v[j] = y[first + j]
             ltl.from_white(
@@ -108,105 +158,117 @@ def recover_velocity(a: Arrays, used: np.ndarray, L: np.ndarray, below: np.ndarr
         skip += s * (s + 1)
 
 
-@fast_kernel
-def row_length2(sy: System, i: int, e: int) -> float:
-    """Return the squared length of row e of constraint i."""
-    total = 0.0
+@fast_inlined
+def multiply_rows(sy: System, i: int, equal: bool) -> None:
+    """Multiply the rows of constraint i by sy.scale, of which all are equal or not."""
+    first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
     for p in range(sy.panel[i], sy.panel[i + 1]):
         t = sy.panel_tree[p]
-        s = sy.tree[t + 1] - sy.tree[t]
-        at = sy.panel_at[p] + e * s
-        for j in range(s):
-            total += sy.G[at + j] * sy.G[at + j]
-    return total
+        s, at = sy.tree[t + 1] - sy.tree[t], sy.panel_at[p]
+        if equal:
+            panel, factor = sy.G[at : at + dim * s], sy.scale[first]
+            for j in range(dim * s):
+                panel[j] *= factor
+            continue
+        for e in range(dim):
+            row, factor = sy.G[at + e * s : at + e * s + s], sy.scale[first + e]
+            for j in range(s):
+                row[j] *= factor
 
 
 @kernel
-def multiply_row(sy: System, i: int, e: int, factor: float) -> None:
-    """Scale row e of constraint i."""
-    for p in range(sy.panel[i], sy.panel[i + 1]):
-        t = sy.panel_tree[p]
-        s = sy.tree[t + 1] - sy.tree[t]
-        at = sy.panel_at[p] + e * s
-        for j in range(s):
-            sy.G[at + j] *= factor
+def whiten(a: Arrays, L: np.ndarray, below: np.ndarray, below_at: np.ndarray, sy: System) -> float:
+    """Fill the panels of sy, whitened, and the squares of rows' lengths in sy.scale.
 
-
-@kernel
-def whiten(a: Arrays, L: np.ndarray, below: np.ndarray, below_at: np.ndarray, sy: System) -> None:
-    """Fill the panels of sy, whitened."""
+    Returns:
+        The longest length.
+    """
+    longest = 0.0
     for i in range(a.law.shape[0]):
-        dim = a.row[i + 1] - a.row[i]
+        first, dim = a.row[i], a.row[i + 1] - a.row[i]
+        for k in range(first, first + dim):
+            sy.scale[k] = 0.0
         for p in range(a.panel[i], a.panel[i + 1]):
             t = a.panel_tree[p]
             s, at = a.tree[t + 1] - a.tree[t], a.block[t]
             factor = L[at : at + s * s].reshape(s, s)
+            if s == FREE_BODY:
+                whiten_panel(a.values, a.panel_at[p], dim, factor, sy.G, sy.scale, first)
+                continue
             entries = below[below_at[t] : below_at[t] + s * (s + 1)].reshape(s, s + 1)
             for e in range(dim):
-                whiten_row(factor, entries, a.values, a.panel_at[p] + e * s, s, sy.G)
+                sy.scale[first + e] += whiten_row(
+                    factor, entries, a.values, a.panel_at[p] + e * s, s, sy.G
+                )
+        for k in range(first, first + dim):
+            longest = max(longest, sy.scale[k])
+    return np.sqrt(longest)
+
+
+@inlined
+def tangent_kind(law: int, rows: int, mu: float) -> int:
+    """What the rows after the first, or all rows of what is not a contact, do."""
+    if rows == 1 and law <= VISCOUS:
+        return NOTHING
+    if law == DRY or (law == COULOMB and mu > 0.0):
+        return DISC
+    if law in (NO_SLIP, RIGID):
+        return HELD
+    return LINEAR if law in (VISCOUS, COMPLIANT) else NOTHING
 
 
 @kernel
-def apply_laws(a: Arrays, sy: System, shortest: float) -> None:
-    """Fill what sy says of the laws, and scale its rows.
+def apply_laws(a: Arrays, sy: System, least: float) -> None:
+    """Fill what sy says of the laws, and scale its rows, whose squared lengths are in sy.scale.
 
-    Rows shorter than `shortest` (relative to the longest of all) carry nothing.
+    Rows not longer than `least` carry nothing. All rows of a contact are divided by one length,
+    which does not depend on how its tangents are turned; other rows have their own.
     """
-    longest = 0.0
-    for i in range(a.law.shape[0]):
-        for e in range(a.row[i + 1] - a.row[i]):
-            length2 = row_length2(sy, i, e)
-            sy.scale[a.row[i] + e] = np.sqrt(length2)
-            longest = max(longest, length2)
-    least = shortest * np.sqrt(longest)
+    least2 = least * least
     for i in range(a.law.shape[0]):
         law, first, end = a.law[i], a.row[i], a.row[i + 1]
         contact = law <= VISCOUS
-        sy.normal[i] = 1 if contact else 0
-        sy.bound[i] = sy.mu[i] = 0.0
-        sy.tangent[i] = NOTHING
+        mu = 0.0
         if law == COULOMB:
+            for k in range(end - 1, first, -1):
+                if a.friction[k] > 0.0:
+                    mu = a.friction[k]
+        kind = tangent_kind(law, end - first, mu)
+        sy.normal[i], sy.tangent[i] = 1 if contact else 0, kind
+        sy.mu[i], sy.bound[i] = mu, 0.0
+        common, tangents = 0.0, 0
+        if contact:
             for k in range(first + 1, end):
-                if sy.mu[i] == 0.0:
-                    sy.mu[i] = a.friction[k]
-            if sy.mu[i] > 0.0:
-                sy.tangent[i] = DISC
-        elif law in (NO_SLIP, RIGID):
-            sy.tangent[i] = HELD
-        elif law in (VISCOUS, COMPLIANT):
-            sy.tangent[i] = LINEAR
-        elif law == DRY:
-            sy.tangent[i] = DISC
-        if contact and end == first + 1:
-            sy.tangent[i] = NOTHING
-        common, tangents = 0.0, 0  # one length for all rows of a contact, however tangents turn
+                if kind == NOTHING or sy.scale[k] <= least2:
+                    sy.scale[k] = 0.0
+                    continue
+                ratio2 = 1.0 if law != COULOMB else (a.friction[k] / mu) ** 2
+                if ratio2 > 0.0:
+                    common += ratio2 * sy.scale[k]
+                    tangents += 1
+            common /= max(tangents, 1)
+            if not sy.scale[first] <= least2:  # NaN must not get lost
+                common = common if sy.scale[first] <= common else sy.scale[first]
+            elif law != VISCOUS:  # nothing presses it
+                common = 0.0
+            common = 1.0 / np.sqrt(common) if common != 0.0 else 0.0
+        equal = True
         for k in range(first, end):
-            ratio = 1.0
-            if law == COULOMB and k > first:
-                ratio = a.friction[k] / sy.mu[i] if sy.mu[i] > 0.0 else 0.0
-            if (contact and k > first and sy.tangent[i] == NOTHING) or sy.scale[k] <= least:
-                ratio = 0.0
-            sy.R[k] = ratio  # for now
-            if k > first and ratio > 0.0:
-                common += (ratio * sy.scale[k]) ** 2
-                tangents += 1
-        common = np.sqrt(max(sy.R[first] * sy.scale[first] ** 2, common / max(tangents, 1)))
-        if contact and law != VISCOUS and sy.R[first] == 0.0:  # nothing presses it
-            common = 0.0
-        for k in range(first, end):
-            ratio = sy.R[k]
-            length = common if contact else ratio * sy.scale[k]
-            if length == 0.0:
-                ratio, length = 0.0, 1.0
-            multiply_row(sy, i, k - first, ratio / length)
-            sy.c[k] = a.target[k] * ratio / length
             # impulse along the given row = impulse here times this
-            sy.scale[k] = ratio / length
+            factor = 0.0
+            if not sy.scale[k] <= least2:
+                factor = common if contact else 1.0 / np.sqrt(sy.scale[k])
+                if law == COULOMB and k > first and a.friction[k] != mu:
+                    factor *= a.friction[k] / mu
+            sy.scale[k] = factor
+            equal = equal and factor == sy.scale[first]
+            sy.c[k] = a.target[k] * factor
             sy.R[k] = 0.0
-            if sy.tangent[i] == LINEAR and not (contact and k == first):
-                sy.R[k] = a.compliance[k] / (length * length)
-        if law == DRY:
-            sy.bound[i] = a.bound[first] / sy.scale[first] if sy.scale[first] > 0.0 else 0.0
+            if kind == LINEAR and not (contact and k == first):
+                sy.R[k] = a.compliance[k] * factor * factor
+        multiply_rows(sy, i, equal)
+        if law == DRY and sy.scale[first] > 0.0:
+            sy.bound[i] = a.bound[first] / sy.scale[first]
 
 
 @fast_inlined

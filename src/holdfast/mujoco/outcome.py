@@ -14,6 +14,7 @@ import numpy as np
 from holdfast.contact.arrays import ContactState, LawKind
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
+from holdfast.contact.solved import RESTING
 from holdfast.mujoco.constraints import Kind
 
 
@@ -111,6 +112,20 @@ class Outcome:
             mu[slides, e] = self.friction[first[slides] + 1 + e]
         return mu[:, 0] if np.array_equal(mu[:, 0], mu[:, 1]) else mu
 
+    @property
+    def _sticking(self) -> np.ndarray:
+        """(n,) contacts that stick; some may be on the limit of friction, and do not move."""
+        first, state = self.row[self.contacts], self.state[self.contacts]
+        tangents = self.row[self.contacts + 1] - first >= 3
+        sticks = tangents & (state == ContactState.STICK)
+        on_limit = tangents & (state == ContactState.SLIDE)
+        on_limit &= self.law[self.contacts] == LawKind.COULOMB
+        motion = np.maximum(np.abs(self.free), np.abs(self.velocity))
+        for k in np.flatnonzero(on_limit):
+            rows = self.J[first[k] + 1 : first[k] + 3]
+            sticks[k] = (np.abs(rows @ self.velocity) <= RESTING * (np.abs(rows) @ motion)).all()
+        return sticks
+
     @cached_property
     def solution(self) -> ContactSolution:
         """Motion and forces of the contacts that mattered."""
@@ -123,12 +138,11 @@ class Outcome:
         R, _ = _extra(first, dim)
         joints, limits, dry = self._of(Kind.EQUALITY), self._of(Kind.LIMIT), self._of(Kind.FRICTION)
         loaded = np.flatnonzero(np.concatenate([self.impulse[first], self.impulse[limits]]) > 0.0)
-        sticking = (self.state[contacts] == ContactState.STICK) & slides
         return ContactSolution(
             problem=problem, level="velocity", motion=self.velocity, normal=self.impulse[first],
             tangent=tangent, bilateral=self.impulse[joints], extra=self.impulse[R],
-            unilateral=self.impulse[limits], dry=self.impulse[dry], sticking=sticking, pivots=0,
-            loaded=loaded, active=self.J[:0], drag=np.zeros((len(self.v), len(self.v))),
+            unilateral=self.impulse[limits], dry=self.impulse[dry], sticking=self._sticking,
+            pivots=0, loaded=loaded, active=self.J[:0], drag=np.zeros((len(self.v), len(self.v))),
             bilateral_rows=np.arange(len(joints)), rank=len(joints), rank_gap=np.inf,
             rank_ambiguous=False, law=self.law[contacts], mu=problem.mu, mu_v=problem.mu_v,
         )  # fmt: skip
