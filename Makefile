@@ -51,11 +51,11 @@ gallery: $(VENV)/stamp-dev  ## every picture of README and docs, in docs/images
 		--video docs/images/side_by_side.gif --force --width 240 --fps 12.5 --duration 4
 	@$(BIN)/python docs/gallery.py
 
-browser:  ## Debian's Chromium and EGL, which tests of the viewer and of videos use
-	@if ! command -v chromium > /dev/null || ! ldconfig -p | grep -q libEGL.so.1; then \
+browser:  ## Debian's Chromium, EGL and ffmpeg, which tests of the viewer and of videos use
+	@if ! command -v chromium > /dev/null || ! command -v ffmpeg > /dev/null || ! ldconfig -p | grep -q libEGL.so.1; then \
 		apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-			chromium libegl1 libgl1-mesa-dri > /dev/null; \
+			chromium ffmpeg libegl1 libgl1-mesa-dri > /dev/null; \
 	fi
 
 bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine

@@ -441,8 +441,6 @@ CHANGES: dict[str, Any] = {
     "copies": lambda fields, _: pick(fields, np.repeat(np.arange(4), 2)),
     "frames": turned,
 }
-# The first certified states are taken. On patches that slide several may be, and which comes first
-# still depends on frames and copies in a few of them: motions then differ by 1e-6 to 1e-4.
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0])

@@ -37,8 +37,7 @@ VIDEOS, PICTURES = (".mp4", ".gif"), (".png",)
 USUAL_ARROW = 0.3  # length of the usual force, in sizes of what moves
 FOLLOWED = 2.5  # the camera follows what moves further than this many times its size
 NO_FFMPEG = (
-    "no ffmpeg to write .mp4 with; install it (Debian: apt-get install ffmpeg) or the extra "
-    '"video" (pip install "holdfast[video]"), or write a .gif'
+    "no ffmpeg to write .mp4 with; install it (Debian: apt-get install ffmpeg) or write a .gif"
 )
 
 
@@ -411,16 +410,11 @@ def _write_gif(path: Path, pictures: Iterable[np.ndarray], fps: float, colors: i
 
 
 def ffmpeg() -> str:
-    """Path of an ffmpeg program: that of the machine, or that of the package imageio-ffmpeg."""
+    """Path of the machine's ffmpeg program."""
     found = shutil.which("ffmpeg")
-    if found:
-        return found
-    try:
-        from imageio_ffmpeg import get_ffmpeg_exe
-
-        return get_ffmpeg_exe()
-    except (ImportError, RuntimeError) as error:
-        raise NoPictureError(NO_FFMPEG) from error
+    if found is None:
+        raise NoPictureError(NO_FFMPEG)
+    return found
 
 
 def _write_mp4(
