@@ -112,10 +112,20 @@ class Visit:
 
     def height_of_line(self, title: str) -> float:
         """Mean height of the first line of a plot [pixels from the bottom]; nan if none is seen."""
-        canvas = self.page.locator(".uplot", has_text=title).first.locator("canvas")
-        pixels = np.array(Image.open(io.BytesIO(canvas.screenshot())).convert("RGB"), dtype=int)
+        pixels = np.array(Image.open(io.BytesIO(self._plot(title))).convert("RGB"), dtype=int)
         rows, _ = np.nonzero(np.abs(pixels - [0x1F, 0x6F, 0xD0]).max(axis=2) < 40)
         return len(pixels) - float(np.mean(rows)) if len(rows) > 20 else float("nan")
+
+    def _plot(self, title: str, tries: int = 20) -> bytes:
+        """Picture of a plot; the page may replace the plot while it is taken."""
+        canvas = self.page.locator(".uplot", has_text=title).first.locator("canvas")
+        for left in reversed(range(tries)):
+            try:
+                return bytes(canvas.screenshot())
+            except sync_api.Error as error:
+                if not left or "not attached" not in str(error):
+                    raise
+        raise AssertionError("unreachable")
 
     def text(self) -> str:
         return str(self.page.inner_text("body"))
