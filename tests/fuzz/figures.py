@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 import holdfast as hf
-from fuzz.scenes import Scene
+from fuzz.random_scenes import Scene
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 STEPS = 120  # of a scene

@@ -14,7 +14,7 @@ import sys
 import time
 
 from fuzz.figures import Figures, run_scene
-from fuzz.scenes import random_scene
+from fuzz.random_scenes import random_scene
 
 
 def others(seconds: float, first: int) -> None:

@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 
 import holdfast as hf
-from fuzz.scenes import random_scene
+from fuzz.random_scenes import random_scene
 
 SLACK = 2.0  # times the way at the fastest speed of the step
 STEPS = 40

@@ -9,7 +9,7 @@ import pytest
 import holdfast as hf
 from fuzz import teleports
 from fuzz.figures import Figures, run_scene
-from fuzz.scenes import random_scene
+from fuzz.random_scenes import random_scene
 
 pytestmark = pytest.mark.jit
 

@@ -68,6 +68,7 @@ STATE_CHANGES = 8  # systems of given states, before other ways to find them
 WARM_STEPS = 12  # Newton steps from the last step's impulses
 ON_LIMIT = 1e-12  # part of the limit of friction: what is nearer was found sliding, if at no speed
 MOVES = 1e-9  # speed, relative, of what slides rather than is about to
+CLOSE = 3e-3  # residual up to which it is worth to go on from them
 NEAR = 1e-8  # residual up to which they are the first thing to try
 
 
@@ -221,7 +222,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         if least > o.certificate:
             rung = WARM
             store(sy, isl, wk.kept, v.r)
-            miss, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, WARM_STEPS)
+            limit = WARM_STEPS if least > CLOSE else REFINE_STEPS
+            miss, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, limit)
             least = keep_better(sy, isl, wk, miss, least)
             total += count
     if least > o.certificate:
