@@ -29,7 +29,7 @@ fuzz: $(VENV)/stamp-dev  ## random scenes, interrupts and forgeries for SECONDS=
 	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --seconds $(SECONDS)
 
 mutate: $(VENV)/stamp-dev  ## mutants of the sources against the tests of their folder; hours
-	@PYTHONPATH=tests $(BIN)/python -m mutate.run
+	@PYTHONPATH=tests $(BIN)/python -m mutate.score
 
 lint: $(VENV)/stamp-dev  ## ruff (rules and format) and pyright
 	@failed=0; \

@@ -4,7 +4,7 @@
 
 A mutant is one change of one line: a comparison, an operator, a constant, a branch, or a statement
 that is left out. It is known by the text of its line, so that the list stays valid while code
-around it moves; what no longer exists is reported as stale by `mutate.run`.
+around it moves; what no longer exists is reported as stale by `mutate.score`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``make mutate``: every mutant of mutants.json against the tests of its folder.
 
-    python -m mutate.run [--area mujoco] [--seconds 3600] [--first 0] [--every 1]
+    python -m mutate.score [--area mujoco] [--seconds 3600] [--first 0] [--every 1]
 
 A mutant is killed if a test fails, or if its tests take longer than the limit. Kernels of `lcp`
 and `contact` run as plain Python, which is quicker than to compile them anew for each mutant. What
