@@ -1,6 +1,7 @@
 """Folders are layers: imports go one way, and private modules stay private.
 
-    errors, _jit < linalg < lcp < contact < models < mujoco < events < tools < experiments < cli
+    errors, _cache, _jit < linalg < lcp < contact < models < mujoco < events < gym < tools
+      < experiments < cli
 
 A module may import from its own folder and from those before it. Modules whose name begins with an
 underscore are imported only from within the folder that they are in. Imports inside functions
@@ -19,11 +20,11 @@ import pytest
 import holdfast
 
 ROOT = Path(holdfast.__file__).parent
-BASE = ("errors", "_jit")
+BASE = ("errors", "_cache", "_jit")
 LAYERS = (
-    "linalg", "lcp", "contact", "models", "mujoco", "events", "tools", "experiments", "cli",
+    "linalg", "lcp", "contact", "models", "mujoco", "events", "gym", "tools", "experiments", "cli",
 )  # fmt: skip
-KNOWS_MUJOCO = ("mujoco", "events", "tools", "experiments", "cli")
+KNOWS_MUJOCO = ("mujoco", "events", "gym", "tools", "experiments", "cli")
 ENTRANCES = ("__init__", "__main__")  # of the package: they may import anything
 
 # Exceptions, until what they name is rewritten. First: up the layers.

@@ -6,26 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Literal
+from typing import Any
 
 from holdfast.errors import HoldfastError, SolveError
+from holdfast.tools.contact_names import ContactName, contact_model
 
-INTERRUPTED = 130  # what shells expect after Ctrl-C
-
-ContactName = Literal["coulomb", "noslip", "noslip-all", "viscous", "frictionless"]
-
-
-def contact_model(name: str, mu_v: float) -> Any:
-    """The contact model of a name."""
-    from holdfast.models import Coulomb, Frictionless, NoSlip, Viscous
-
-    return {
-        "coulomb": lambda: Coulomb(),
-        "noslip": lambda: NoSlip(),
-        "noslip-all": lambda: NoSlip(grip="all"),
-        "viscous": lambda: Viscous(mu_v),
-        "frictionless": lambda: Frictionless(),
-    }[name]()
+__all__ = ["ContactName", "contact_model", "exit_code", "progress_bar"]
 
 
 def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -38,6 +24,9 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
         except HoldfastError as error:
             print(f"holdfast: {error}", file=sys.stderr)
             return 1 if isinstance(error, SolveError) else 2
+        except OSError as error:
+            print(f"holdfast: {error}", file=sys.stderr)
+            return 2
 
     return guarded
 

@@ -13,10 +13,13 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
-from holdfast.cli._common import progress_bar
+from holdfast.cli._common import exit_code, progress_bar
 from holdfast.cli.compare import print_rows
+from holdfast.errors import InputError
 from holdfast.experiments.grasp.scene import grasp
 from holdfast.experiments.maximal import Scene
+
+PICTURE = Path("holdfast-demo.png")
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,26 @@ class Demo:
     """How many boxes in the row; the paper has two."""
     duration: float = 1.0
     """Seconds to simulate of each scene; 0 leaves them out."""
-    picture: Path | None = Path("holdfast-demo.png")
-    """Where to draw how far the held objects slide."""
+    picture: Path | None = PICTURE
+    """Where to draw how far the held objects slide; this file is overwritten."""
+    force: bool = False
+    """Overwrite the picture whatever its name."""
     format: Literal["human", "json"] = "human"
     """How to print the result."""
 
+    @exit_code
     def run(self) -> int:
         """Print the tables; return the exit code, 1 if something was not held."""
+        from holdfast.tools import files
+
+        files.check_duration(self.duration, zero=True)
+        bad = [boxes for boxes in self.boxes if boxes < 1]
+        if bad:
+            raise InputError("boxes", f"has {bad[0]}; a row has one box at least")
+        picture = None
+        if self.picture is not None and self.duration > 0:
+            force = self.force or self.picture == PICTURE
+            picture = files.check_output(self.picture, force=force)
         rows = [row for boxes in self.boxes for row in _rows(boxes)]
         human = self.format == "human"
         if human:
@@ -68,9 +84,10 @@ class Demo:
         else:
             for name, table in scenes.items():
                 print_rows(f"{name}, {self.duration:g} s", table)
-        if scenes and self.picture is not None:
-            _draw(scenes, self.picture)
-            print(self.picture if human else "", file=sys.stdout if human else sys.stderr)
+        if scenes and picture is not None:
+            place = files.write_somewhere(picture, lambda stream: _draw(scenes, stream))
+            shown = self.picture if place == picture else place
+            print(shown if human else "", file=sys.stdout if human else sys.stderr)
         held = all(row.speed < 1e-12 for row in rows)
         held &= all(table[-1].drift < 1e-9 and not table[-1].problem for table in scenes.values())
         return 0 if held else 1
@@ -95,7 +112,7 @@ def _simulate(duration: float, *, quiet: bool) -> dict[str, list[Any]]:
     return tables
 
 
-def _draw(tables: dict[str, list[Any]], path: Path) -> None:
+def _draw(tables: dict[str, list[Any]], stream: Any) -> None:
     """How far each setting lets the held object slide and sink in, on a logarithmic scale."""
     from matplotlib.figure import Figure
 
@@ -114,7 +131,7 @@ def _draw(tables: dict[str, list[Any]], path: Path) -> None:
         axes.set_xlabel("m, over the run")
         axes.set_title(name, fontsize=10)
         axes.legend(loc="lower right", fontsize=8)
-    figure.savefig(path, dpi=120)
+    figure.savefig(stream, dpi=120, format="png")
 
 
 def _rows(boxes: int) -> Iterator[Row]:
