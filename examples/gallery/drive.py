@@ -31,7 +31,7 @@ SCENE = f"""
   </custom>
 </mujoco>
 """
-CAMERA = {"azimuth": 120, "elevation": -35, "distance": 1.5, "lookat": (0, 0.5, 0)}
+CAMERA = {"azimuth": 120, "elevation": -35, "distance": 1.9, "lookat": (0, 0.5, 0)}
 
 
 def main() -> tuple[mujoco.MjModel, mujoco.MjData]:
