@@ -20,7 +20,7 @@ demo: $(VENV)/stamp-core  ## a cube slides, a gripper holds, a robot stands: tab
 test: $(VENV)/stamp-dev  ## tests that take seconds
 	@$(BIN)/python -m pytest -q -m "not slow"
 
-test-all: $(VENV)/stamp-dev  ## all tests, thoroughly; then again without compilation
+test-all: $(VENV)/stamp-dev $(VENV)/stamp-dask $(VENV)/stamp-ray  ## all tests, thoroughly; then again without compilation
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not slow and not jit"
 

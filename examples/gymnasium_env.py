@@ -1,37 +1,60 @@
-"""A Gymnasium environment with exact contact: one method, one line.
+"""Gymnasium's MuJoCo environments with exact contact: how many steps a second.
 
 pip install "holdfast[gym]"
 python examples/gymnasium_env.py
+
+Nothing is trained here. The same random actions go to the original environments, to single ones
+with exact contact, and to vectors of both; they take turns, and the fastest of each counts.
 """
 
+import time
+import warnings
+
+import numpy as np
+
 try:
-    from gymnasium.envs.mujoco.ant_v5 import AntEnv
+    import gymnasium
+    import holdfast.gym
 except ImportError:
-    AntEnv = None
+    gymnasium = None
 
-import holdfast as hf
+NAMES = ("Ant-v5", "HalfCheetah-v5", "Humanoid-v5")
 
 
-def main() -> None:
-    if AntEnv is None:
+def steps_per_second(env, steps, count):
+    """Steps of a single environment, or of all those of a vector, per second."""
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(steps)]
+    env.reset(seed=0)
+    begin = time.perf_counter()
+    for action in actions:
+        _, _, terminated, truncated, _ = env.step(action)
+        if count == 1 and (terminated or truncated):
+            env.reset()
+    return count * steps / (time.perf_counter() - begin)
+
+
+def main(steps=100, count=8, rounds=2):
+    if gymnasium is None:
         print('this example needs Gymnasium: pip install "holdfast[gym]"')
         return
-
-    class ExactAnt(AntEnv):
-        def _step_mujoco_simulation(self, ctrl, n_frames):
-            self.data.ctrl[:] = ctrl
-            hf.step(self.model, self.data, nstep=n_frames)  # was: mujoco.mj_step(...)
-
-    env = ExactAnt()
-    env.reset(seed=0)
-    env.action_space.seed(0)
-    total = 0.0
-    for _ in range(20):
-        _, reward, terminated, *_ = env.step(env.action_space.sample())
-        total += float(reward)
-        assert not terminated
-    print(f"20 steps, reward {total:.2f}, torso at {env.data.qpos[:3].round(3)}")
-    env.close()
+    warnings.simplefilter("ignore", holdfast.StepWarning)  # RK4 has no stages where bodies touch
+    print(f"{'steps per second':>18}  {'original':>9}  {'exact':>9}  "
+          f"{f'{count} originals':>13}  {f'{count} exact':>9}  threads")  # fmt: skip
+    for name in NAMES:
+        vector = holdfast.gym.make_vec(name, count)
+        settings = [
+            (gymnasium.make(name), steps, 1),
+            (holdfast.gym.use(gymnasium.make(name)), steps, 1),
+            (gymnasium.make_vec(name, count, vectorization_mode="sync"), steps // 4, count),
+            (vector, steps // 4, count),
+        ]
+        rounds_of_all = [[steps_per_second(*each) for each in settings] for _ in range(rounds)]
+        rates = np.max(rounds_of_all, axis=0)
+        print(f"{name:>18}  {rates[0]:9.0f}  {rates[1]:9.0f}  {rates[2]:13.0f}  {rates[3]:9.0f}  "
+              f"{vector.nthread:7d}")  # fmt: skip
+        for env, *_ in settings:
+            env.close()
 
 
 if __name__ == "__main__":

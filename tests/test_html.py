@@ -82,7 +82,8 @@ def test_contacts_comparison_and_verdict() -> None:
         "MuJoCo", "elliptic", "+ noslip 10", "+ noslip 100", "holdfast",
     ]  # fmt: skip
     verdict = verify(model, *map(np.array, zip(*states, strict=True)))
-    assert [row[4] for row in shown(verdict)[1:]] == ["pass"] * 5 + ["not judged"]
+    *judged, slip = (row[4] for row in shown(verdict)[1:])
+    assert set(judged) == {"pass"} and slip == "not judged"
 
 
 def test_names_are_escaped_and_long_tables_cut() -> None:

@@ -1,6 +1,6 @@
 """Folders are layers: imports go one way, and private modules stay private.
 
-    errors, _jit, _html < linalg < lcp < contact < models < mujoco < events < tools
+    errors, _cache, _jit, _html < linalg < lcp < contact < models < mujoco < events < gym < tools
       < experiments < cli
 
 A module may import from its own folder and from those before it. Modules whose name begins with an
@@ -20,11 +20,11 @@ import pytest
 import holdfast
 
 ROOT = Path(holdfast.__file__).parent
-BASE = ("errors", "_jit", "_html")
+BASE = ("errors", "_cache", "_jit", "_html")
 LAYERS = (
-    "linalg", "lcp", "contact", "models", "mujoco", "events", "tools", "experiments", "cli",
+    "linalg", "lcp", "contact", "models", "mujoco", "events", "gym", "tools", "experiments", "cli",
 )  # fmt: skip
-KNOWS_MUJOCO = ("mujoco", "events", "tools", "experiments", "cli")
+KNOWS_MUJOCO = ("mujoco", "events", "gym", "tools", "experiments", "cli")
 ENTRANCES = ("__init__", "__main__")  # of the package: they may import anything
 
 # Exceptions, until what they name is rewritten. First: up the layers.
@@ -130,14 +130,3 @@ def test_mujoco_is_imported_by_few(module: str) -> None:
     assert not any(layer(name) == "mujoco" for name in names)
     if module not in ENTRANCES:
         assert not any(f"{name}.".startswith("holdfast.mujoco.") for name in names)
-
-
-def test_what_the_stamp_of_kernels_leaves_out_has_none() -> None:
-    """Kernels are compiled again when a file changes that may hold some, and only then."""
-    from holdfast import _jit
-
-    users = {pair.source for pair in IMPORTS if pair.target == "_jit"}
-    left_out = {name.removesuffix(".py") for name in _jit._NO_KERNELS}
-    assert left_out <= {layer(module) for module in MODULES}
-    assert {layer(module) for module in users}.isdisjoint(left_out)
-    assert not any("numba" in imported(MODULES[m]) for m in MODULES if layer(m) in left_out)

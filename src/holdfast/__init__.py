@@ -35,6 +35,7 @@ from holdfast.errors import (
     RayTerminationError,
     SolveError,
     StepWarning,
+    SweepError,
     UncertifiedError,
     UnsupportedError,
 )
@@ -55,7 +56,18 @@ from holdfast.models import (
 
 if TYPE_CHECKING:
     from holdfast.events import EventDriven
-    from holdfast.mujoco import Contacts, Stepper, build_problem, forward, step
+    from holdfast.mujoco import (
+        Contacts,
+        Rollout,
+        RunFailure,
+        RunStatus,
+        Stepper,
+        build_problem,
+        forward,
+        rollout,
+        step,
+    )
+    from holdfast.tools.sweep import SweepTable, cases, sweep
 
 __version__ = "0.1.0"
 
@@ -83,14 +95,20 @@ __all__ = [
     "NotPositiveDefiniteError",
     "NotSymmetricError",
     "RayTerminationError",
+    "Rollout",
+    "RunFailure",
+    "RunStatus",
     "SolveError",
     "StepWarning",
     "Stepper",
     "StewartTrinkle",
+    "SweepError",
+    "SweepTable",
     "UncertifiedError",
     "UnsupportedError",
     "Viscous",
     "build_problem",
+    "cases",
     "contact",
     "coulomb",
     "errors",
@@ -98,8 +116,10 @@ __all__ = [
     "forward",
     "frictionless",
     "lcp",
+    "rollout",
     "step",
     "stick",
+    "sweep",
     "viscous",
 ]
 
@@ -108,7 +128,11 @@ for _class, _shown in ((ContactProblem, _html.of_problem), (ContactSolution, _ht
     setattr(_class, "_repr_html_", _shown)  # noqa: B010
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = ("Contacts", "Stepper", "build_problem", "forward", "step")
+_OF_MUJOCO = (
+    "Contacts", "Rollout", "RunFailure", "RunStatus", "Stepper", "build_problem", "forward",
+    "rollout", "step",
+)  # fmt: skip
+_OF_SWEEP = ("SweepTable", "cases", "sweep")
 
 
 def __getattr__(name: str) -> Any:
@@ -116,6 +140,10 @@ def __getattr__(name: str) -> Any:
         import holdfast.mujoco
 
         return getattr(holdfast.mujoco, name)
+    if name in _OF_SWEEP:
+        import holdfast.tools.sweep
+
+        return getattr(holdfast.tools.sweep, name)
     if name == "EventDriven":
         import holdfast.events
 

@@ -7,8 +7,8 @@ while the caller holds them). Each kernel is plain Python: NUMBA_DISABLE_JIT=1 r
 
 Numba caches a compiled kernel until the file that it is written in changes, and does not notice
 changes in the files of the kernels that it calls. Here the stamp of a cached kernel covers all
-files of the folders that have kernels, so that an edited or updated checkout never runs
-yesterday's kernel, and an edited command or tool compiles nothing again.
+files that kernels are made of, so that an edited or updated checkout never runs yesterday's kernel;
+see `holdfast._cache`.
 
 By default Numba optimises every kernel and makes machine code of it, then does so again as part of
 each kernel that calls it. Kernels that only others call are compiled as parts here: only those that
@@ -20,16 +20,18 @@ are vectorised, not unrolled.
 
 Compilation makes millions of small objects that live until it ends; Python's cycle collector
 walks over them again and again for nothing, and is stopped meanwhile.
+
+Compiling and loading must not be interrupted: what Numba has half of, it breaks on later. Ctrl-C
+reaches the main thread alone, so kernels are compiled and loaded in another one. The main thread
+waits for it and can be interrupted there; the next call finds the kernel, or waits on.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
+import threading
 from collections.abc import Callable
-from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from functools import wraps
 from typing import Any, ClassVar
 
 from llvmlite.binding import create_pass_builder, create_pipeline_tuning_options
@@ -38,6 +40,8 @@ from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.event import Event, Listener, register
+
+from holdfast import _cache
 
 COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
@@ -104,7 +108,6 @@ class _PartCompiler(_Compiler):
 
 
 _SWITCHES: dict[str, Any] = {
-    "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "_nrt": False,
@@ -114,57 +117,75 @@ _SWITCHES: dict[str, Any] = {
 }
 _PART = {
     **_SWITCHES,
-    "cache": False,
     "no_cpython_wrapper": True,
     "pipeline_class": _PartCompiler,
 }
 _FAST = {**_PART, "fastmath": {"reassoc", "contract"}}
 
 
-_NO_KERNELS = ("_html.py", "tools", "experiments", "cli")  # parts of the package without any
+ENTRIES: list[Any] = []  # all kernels that Python or C calls
 
 
-def _stamp() -> tuple[tuple[str, int, int], ...]:
-    """Name, time and size of every source file of the package that may hold kernels."""
-    root = Path(__file__).parent
-    files = sorted(root.rglob("*.py"))
-    files = [file for file in files if file.relative_to(root).parts[0] not in _NO_KERNELS]
-    stats = [(file.name, file.stat()) for file in files]
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+_LOOK = 0.05  # [s] between looks whether the thread that compiles has ended
+_STACK = 64 << 20  # [bytes] of the thread that compiles: as much as the main thread may have
 
 
-def _mujoco() -> str:
-    """Version of MuJoCo: kernels know where the fields of its structs are."""
-    try:
-        return version("mujoco")
-    except PackageNotFoundError:
-        return ""
+def uninterrupted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called in another thread where Ctrl-C does not come; the main thread waits."""
 
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            return function(*args, **kwargs)
+        result: list[Any] = []
+        error: list[BaseException] = []
 
-_STAMP = (*_stamp(), _mujoco())
+        def run() -> None:
+            try:
+                result.append(function(*args, **kwargs))
+            except BaseException as raised:
+                error.append(raised)
 
+        worker = threading.Thread(target=run, name="holdfast: compiling")
+        usual = threading.stack_size()
+        try:
+            threading.stack_size(_STACK)
+            worker.start()
+        finally:
+            threading.stack_size(usual)
+        while worker.is_alive():
+            worker.join(_LOOK)  # a signal is seen in between, whichever thread has got it
+        if error:
+            raise error[0]
+        return result[0]
 
-def _stamped(kernel: Any) -> Any:
-    """The kernel, its cache stamped with all sources."""
-    file: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    if hasattr(file, "_source_stamp"):
-        file._source_stamp = (file._source_stamp, _STAMP)
-    return kernel
+    return call
 
 
 def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that compiles with these switches."""
 
     def compile_(function: Callable[..., Any]) -> Any:
-        return _stamped(njit(**switches)(function))
+        return njit(**switches)(function)
 
     return compile_
 
 
-def _is_cached(made: Any) -> bool:
-    """Whether a stamped kernel is in the cache; true if Numba does not tell."""
-    load = getattr(getattr(made._cache, "_cache_file", None), "_load_index", None)
-    return load is None or bool(load())
+def _entry(function: Callable[..., Any]) -> Any:
+    """The decorator of kernels that Python calls: they are kept, and compiled by one at a time."""
+    made: Any = njit(**_SWITCHES)(function)
+    if not COMPILED:
+        return made
+    plain, file = made.compile, function.__code__.co_filename
+    cached = made._cache = _cache.cache_of(function)
+
+    def compile_in_turn(signature: Any) -> Any:
+        with _cache.compiling(cached, signature, made.targetctx, file):
+            return plain(signature)
+
+    made.compile = uninterrupted(compile_in_turn)
+    ENTRIES.append(made)
+    return made
 
 
 class CEntry:
@@ -175,26 +196,61 @@ class CEntry:
     Args:
         kernel: takes one argument, ``void*``, as an integer; or four, of which the last one
             matters: ``void*, void*, int, void*``.
-        announced: what to say, on stderr, when it has to be compiled and is not in the cache.
+        announced: what to say is compiled, on stderr, if it is not in the cache.
+        seconds: that it takes on the machine of `holdfast._cache.estimate`.
     """
 
-    def __init__(self, kernel: Callable[..., None], announced: str = "") -> None:
-        self._kernel, self._announced = kernel, announced
+    def __init__(
+        self, kernel: Callable[..., None], announced: str = "", seconds: float = 0.0
+    ) -> None:
+        self._kernel, self._announced, self._seconds = kernel, announced, seconds
         self._count = kernel.__code__.co_argcount
+        self._made: Any = None
+        self._lock = threading.Lock()
+        ENTRIES.append(self)
 
-    @cached_property
+    @property
     def _compiled(self) -> Any:
+        if self._made is None:
+            self._load()
+        return self._made
+
+    @uninterrupted
+    def _load(self) -> None:
+        with self._lock:
+            if self._made is None:
+                self._made = self._compile()
+
+    def _compile(self) -> Any:
         options = {"nopython": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
         pointer = types.intp
         given = (pointer, pointer, types.int32, pointer)[4 - self._count :]
         made: Any = CFunc(self._kernel, (given, types.void), {}, options, pipeline_class=_Compiler)
-        made.enable_caching()
-        if self._announced and not _is_cached(_stamped(made)):
-            print(self._announced, file=sys.stderr, flush=True)
-        made.compile()
+        made._cache = _cache.cache_of(self._kernel)
+        target = made._targetdescr.target_context
+        file = self._kernel.__code__.co_filename
+        with _cache.compiling(made._cache, made._sig, target, file, self._announcement):
+            made.compile()
         return made
 
-    @cached_property
+    def _announcement(self) -> str:
+        """What to say before it is compiled."""
+        if not self._announced:
+            return ""
+        time = _cache.estimate(self._seconds)
+        return f"holdfast: compiling {self._announced}, once after installation; {time}"
+
+    @property
+    def kernel(self) -> Callable[..., None]:
+        """The kernel as it is written."""
+        return self._kernel
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is compiled or loaded in this process."""
+        return self._made is not None
+
+    @property
     def address(self) -> int:
         """Where it is."""
         return self._compiled.address
@@ -226,7 +282,7 @@ class _CollectLater(Listener):
 register("numba:compile", _CollectLater())
 
 # Called from Python.
-entry = _compiler(_SWITCHES)
+entry = _entry
 
 # Called from other kernels only, which saves time to compile them. Rounding is exactly as
 # written: for comparisons and compensated arithmetic.

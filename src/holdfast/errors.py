@@ -21,7 +21,17 @@ import numpy as np
 
 
 class HoldfastError(Exception):
-    """Base of every exception raised on purpose by holdfast."""
+    """Base of every exception raised on purpose by holdfast. All of them can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(kind: type[HoldfastError], args: Any, fields: dict[str, Any]) -> HoldfastError:
+    """An error of another process: its message and attributes, whatever its constructor wants."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class InputError(HoldfastError, ValueError):
@@ -203,6 +213,13 @@ class EventError(HoldfastError):
         self.time = time
         self.qpos = qpos
         self.qvel = qvel
+
+
+class SweepError(HoldfastError):
+    """A sweep that could not go on or be written down; finished cases are kept.
+
+    The message says what happened, what is kept where, and what to do.
+    """
 
 
 class FrictionWarning(UserWarning):

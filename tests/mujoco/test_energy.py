@@ -41,6 +41,7 @@ class Ledger:
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.model, self.data, self.copy = model, data, mujoco.MjData(model)
+        self.stepper: hf.Stepper | None = None
         self.energy = self._measure()
 
     def _measure(self) -> float:
@@ -57,10 +58,15 @@ class Ledger:
         return float(copy.energy.sum())
 
     def gain(self) -> float:
-        """What contact added in the last step [J]."""
+        """What contact and correction added in the last step [J].
+
+        Free motion gains by its gyroscopic terms, at the velocity that was integrated; a
+        correction may have been paid for with a part of that velocity since.
+        """
         before, b = self.energy, self.gyroscopic
         self.energy = self._measure()
-        free = -self.model.opt.timestep * float(b @ self.data.qvel)
+        integrated = self.data.qvel if self.stepper is None else self.stepper._keep["velocity"]
+        free = -self.model.opt.timestep * float(b @ integrated)
         return self.energy - before - free
 
     @property
@@ -123,7 +129,9 @@ def start(name: str) -> tuple[hf.Stepper, Ledger]:
     data = mujoco.MjData(model)
     if velocity:
         data.qvel[:] = velocity
-    return hf.Stepper(model), Ledger(model, data)
+    stepper, ledger = hf.Stepper(model), Ledger(model, data)
+    ledger.stepper = stepper
+    return stepper, ledger
 
 
 @pytest.mark.parametrize(

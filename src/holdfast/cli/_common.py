@@ -6,27 +6,13 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from holdfast.errors import HoldfastError, InputError, SolveError
-from holdfast.tools.progress import progress_bar as progress_bar
+from holdfast.tools.contact_names import ContactName, contact_model
+from holdfast.tools.progress import progress_bar
 
-INTERRUPTED = 130  # what shells expect after Ctrl-C
-
-ContactName = Literal["coulomb", "noslip", "noslip-all", "viscous", "frictionless"]
-
-
-def contact_model(name: str, mu_v: float) -> Any:
-    """The contact model of a name."""
-    from holdfast.models import Coulomb, Frictionless, NoSlip, Viscous
-
-    return {
-        "coulomb": lambda: Coulomb(),
-        "noslip": lambda: NoSlip(),
-        "noslip-all": lambda: NoSlip(grip="all"),
-        "viscous": lambda: Viscous(mu_v),
-        "frictionless": lambda: Frictionless(),
-    }[name]()
+__all__ = ["ContactName", "contact_model", "exit_code", "progress_bar"]
 
 
 def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -39,6 +25,9 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
         except HoldfastError as error:
             print(f"holdfast: {error}", file=sys.stderr)
             return 1 if isinstance(error, SolveError) else 2
+        except OSError as error:
+            print(f"holdfast: {error}", file=sys.stderr)
+            return 2
 
     return guarded
 

@@ -67,6 +67,8 @@ class Compare:
         from holdfast.tools import files
         from holdfast.tools.compare import compare
 
+        files.check_duration(self.duration)
+        contact = contact_model(self.contact, self.mu_v)
         check_outputs(self.video, self.picture)
         model = files.load_scene(self.scene)
         camera = check_camera(model, self.camera)
@@ -82,7 +84,7 @@ class Compare:
         with progress_bar("comparing", quiet=self.format == "json") as progress:
             rows = compare(
                 model, data, duration=self.duration, control=control, progress=progress,
-                contact=contact_model(self.contact, self.mu_v), watch=watch if films else None,
+                contact=contact, watch=watch if films else None,
             )  # fmt: skip
         if films:
             write_outputs(list(films.values()), self.video, self.picture, camera=camera,
@@ -100,15 +102,16 @@ class Compare:
 def print_rows(title: str, rows: list[Any]) -> None:
     """One table for people."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from holdfast.tools.compare import HEADINGS, LEGEND, rows_as_text
 
-    table = Table(title=title)
+    table = Table(title=escape(title))  # names are data, not markup
     for i, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=True)
     for cells in rows_as_text(rows):
-        table.add_row(*cells)
+        table.add_row(*map(escape, cells))
     console = Console()
     console.print(table)
     console.print(LEGEND, style="dim")

@@ -14,6 +14,7 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.cli._common import check_outputs, exit_code, progress_bar
+from holdfast.errors import InputError
 from holdfast.experiments.grasp.scene import grasp
 from holdfast.experiments.maximal import Scene
 
@@ -59,6 +60,12 @@ class Demo:
     @exit_code
     def run(self) -> int:
         """Print the tables, write what is asked for; return the exit code."""
+        from holdfast.tools import files
+
+        files.check_duration(self.duration, zero=True)
+        bad = [boxes for boxes in self.boxes if boxes < 1]
+        if bad:
+            raise InputError("boxes", f"has {bad[0]}; a row has one box at least")
         quiet = self.format == "json"
         can_draw = self._can_draw()
         rows = [row for boxes in self.boxes for row in _rows(boxes)]

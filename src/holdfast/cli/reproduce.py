@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import INTERRUPTED, exit_code
+from holdfast.cli._common import exit_code
+from holdfast.cli._interrupt import INTERRUPTED, saving
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class Reproduce:
             with runner.bars(quiet=self.format == "json") as progress:
                 results = runner.run(experiments, folder, quick=self.quick, progress=progress)
         except KeyboardInterrupt:
-            print(f"interrupted: {folder.count()} finished trials are kept in {self.out}; the same "
-                  "command with --resume goes on", file=sys.stderr)  # fmt: skip
+            print(f"holdfast: interrupted; {folder.count()} finished trials are kept in "
+                  f"{self.out}; the same command with --resume goes on",
+                  file=sys.stderr)  # fmt: skip
             return INTERRUPTED
         sections = [
             section for each in experiments for section in each.sections(results[each.name])
@@ -60,7 +62,8 @@ class Reproduce:
             self._command(), provenance.machine(), provenance.versions(), settings,
             folder.seconds(results),
         )  # fmt: skip
-        page = writer.write(self.out, sections, origin)
+        with saving():
+            page = writer.write(self.out, sections, origin)
         self._print(page, writer.targets(sections))
         return 0
 
@@ -91,4 +94,4 @@ class Reproduce:
                 table.add_row(*(escape(shown(row[name]).strip("*")) for name in
                                 ("target", "asked", "measured", "met")))  # fmt: skip
             console.print(table)
-        console.print(str(page), soft_wrap=True)
+        console.print(escape(str(page)), soft_wrap=True)

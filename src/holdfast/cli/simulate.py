@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from holdfast.cli._common import (
-    INTERRUPTED,
     ContactName,
     check_camera,
     check_outputs,
@@ -20,6 +19,7 @@ from holdfast.cli._common import (
     progress_bar,
     write_outputs,
 )
+from holdfast.cli._interrupt import INTERRUPTED, saving
 from holdfast.errors import HoldfastError, InputError
 
 
@@ -48,6 +48,8 @@ class Simulate:
     """Controls over time, .npz (ctrl, time) or .csv (time first)."""
     out: Path | None = None
     """Trajectory to write, .npz with metadata; what there is of it after Ctrl-C or an error."""
+    force: bool = False
+    """Overwrite the trajectory if it exists."""
     every: int = 1
     """Record every so many steps."""
     video: Path | None = None
@@ -75,6 +77,11 @@ class Simulate:
 
         if self.events and self.mode != "events":
             raise InputError("events", "are logged in one mode only; add --mode events")
+        files.check_duration(self.duration)
+        if self.every < 1:
+            raise InputError("every", f"is {self.every}; expected a whole number of at least 1")
+        contact = contact_model(self._law, self.mu_v)
+        out = None if self.out is None else files.check_output(self.out, force=self.force)
 
         check_outputs(self.video, self.picture)
         model = files.load_scene(self.scene)
@@ -82,7 +89,6 @@ class Simulate:
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
-        contact = contact_model(self._law, self.mu_v)
         recording = Recording(self._metadata(model))
         steps = max(1, round(self.duration / model.opt.timestep))
         film = Film(model, f"holdfast, {self._law}") if self.video or self.picture else None
@@ -100,15 +106,24 @@ class Simulate:
                         film.watch(data)
         except KeyboardInterrupt:
             code = INTERRUPTED
-            print("interrupted", file=sys.stderr)
         except HoldfastError as error:
             code = 1
             print(f"holdfast: stopped at {data.time:.6g} s: {error}", file=sys.stderr)
-        if self.out is not None:
-            recording.save(self.out)
+        saved = "nothing was saved"
+        if out is not None and recording.time:
+            with saving():
+                place = recording.save(out)
+            saved = f"{recording.count()} states are saved in {place if place != out else self.out}"
+            if place != out:
+                print(f"holdfast: {self.out} could not be written; {saved}", file=sys.stderr)
+        if code == INTERRUPTED:
+            print(f"holdfast: interrupted at {recording.summary.simulated:.6g} s; {saved}",
+                  file=sys.stderr)  # fmt: skip
         if film is not None:
             write_outputs([film], self.video, self.picture, camera=camera,
                           quiet=self.format == "json")  # fmt: skip
+        if code == INTERRUPTED and self.format == "human":
+            return code
         self._print(recording)
         if self.events and self.format == "human":
             print(recording.log)
@@ -142,9 +157,11 @@ class Simulate:
             print()
             return
         from rich.console import Console
+        from rich.markup import escape
         from rich.table import Table
 
-        table = Table(title=f"{self.scene.name}, {s.simulated:g} s", show_header=False)
+        title = escape(f"{self.scene.name}, {s.simulated:g} s")  # names are data, not markup
+        table = Table(title=title, show_header=False)
         table.add_row("steps", str(s.steps))
         table.add_row("time of a step", f"{1e6 * s.seconds_per_step:.0f} µs")
         table.add_row("largest penetration", f"{1e6 * s.largest_penetration:.3g} µm")
@@ -160,5 +177,7 @@ class Simulate:
         table.add_row("steps without a consistent grip", str(s.inconsistent))
         for pair, (needs, declared) in sorted(s.required_friction.items()):
             over = "  exceeded" if needs > declared else ""
-            table.add_row(f"friction, {pair}", f"needs {needs:.3g}, declared {declared:.3g}{over}")
+            table.add_row(
+                escape(f"friction, {pair}"), f"needs {needs:.3g}, declared {declared:.3g}{over}"
+            )
         Console().print(table)

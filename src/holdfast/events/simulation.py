@@ -30,14 +30,20 @@ from holdfast.events.rows import gather
 from holdfast.events.state import Probe, State
 from holdfast.events.sustained import Grip
 from holdfast.events.time_of_impact import LANDED, Arrival, Lost, Search, Slow
-from holdfast.events.transitions import Touching, Transitions
+from holdfast.events.transitions import NOTHING, Touching, Transitions
 from holdfast.lcp.checks import check_choice
 from holdfast.models import ContactModel, NoSlip
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.smooth import is_finite
-from holdfast.mujoco.support import UnsupportedError, check_data, check_finite
+from holdfast.mujoco.support import (
+    UnsupportedError,
+    check_data,
+    check_finite,
+    check_timestep,
+    whole_number,
+)
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 TOUCH = 1e-9  # [m over the mean size, at most 1 m] gaps below are closed
@@ -112,6 +118,7 @@ class EventDriven:
             raise InputError("contact", f"is {contact!r}; expected a contact model, as NoSlip()")
         check_choice("integrator", integrator, ("rk4", "symplectic_euler"))
         self.contact, self.integrator = contact, integrator
+        self._choices = {"laws": None if laws is None else dict(laws), "integrator": integrator}
         self.private = PrivateModel(model)
         if self.private.adhesive:
             raise UnsupportedError("adhesion", "pulls without touching; use hf.Stepper")
@@ -131,15 +138,31 @@ class EventDriven:
         """The model that is simulated."""
         return self.private.user
 
+    def reset(self) -> None:
+        """Forget all events and what touched, as if the simulation was new."""
+        self.events.clear()
+        self.smallest_gap = np.inf
+        self._transitions.memory = NOTHING
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "contact": self.contact, **self._choices,
+                "solve": self.solve}  # fmt: skip
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        """Make a copy: a new simulation of the same model and choices, with an empty log."""
+        solve = given.pop("solve")
+        self.__init__(**given)
+        self.solve = solve
+
     def step(self, data: Any, nstep: int = 1) -> None:
         """Advance `data` by `nstep` time steps of the model, with all events within.
 
         Raises:
             EventError, InputError: as `advance`.
         """
-        if nstep < 0:
-            raise InputError("nstep", f"is {nstep}; it must not be negative")
-        for _ in range(nstep):
+        count = whole_number("nstep", nstep)
+        check_timestep(self.model)
+        for _ in range(count):
             self.advance(data, self.model.opt.timestep)
 
     def advance(self, data: Any, duration: float) -> None:
@@ -150,8 +173,9 @@ class EventDriven:
                 the log of events are what they were before the call.
             InputError: NaN in the state, or a negative duration.
         """
-        if not (0.0 <= duration < np.inf):
-            raise InputError("duration", f"is {duration}; it must be finite and not negative")
+        if not isinstance(duration, int | float | np.number) or not 0.0 <= duration < np.inf:
+            raise InputError("duration", f"is {duration!r}; it must be finite and not negative")
+        check_timestep(self.model)
         check_data(self.model, data)
         before = np.empty(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, data, before, _STATE)

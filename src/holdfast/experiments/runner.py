@@ -7,7 +7,6 @@ run (settings, versions, sources, machine); `resume` takes results with the same
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,8 @@ from typing import Any, Protocol
 
 from holdfast.errors import InputError
 from holdfast.experiments.parts import Experiment, Report, Trial
+from holdfast.tools import files
+from holdfast.tools.threads import one_blas_thread
 
 MARK = "run.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -129,9 +130,7 @@ class Folder:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    files.write_whole(path, lambda stream: stream.write(text.encode()))
 
 
 def run(
@@ -165,7 +164,8 @@ def _run(name: str, trials: Sequence[Trial], folder: Folder, progress: Progress)
         result = folder.load(name, trial.name)
         if result is None:
             begin = time.perf_counter()
-            result = trial.run(progress.trial(f"{name}: {trial.name}"))
+            with one_blas_thread():  # trials are timed: the same numbers whoever starts them
+                result = trial.run(progress.trial(f"{name}: {trial.name}"))
             folder.save(name, trial.name, result, time.perf_counter() - begin)
         results[trial.name] = result
         progress.done()

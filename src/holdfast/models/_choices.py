@@ -79,10 +79,16 @@ def tangent_coefficients(value: Any, problem: ContactProblem) -> np.ndarray:
     return array
 
 
+def check_range(name: str, value: Any) -> None:
+    """Refuse coefficients of a model that are not finite numbers of at least 0; None is left."""
+    if value is not None:
+        _check_coefficients(name, checks.as_array(name, value))
+
+
 def _check_coefficients(name: str, array: np.ndarray) -> None:
     bad = np.argwhere(~(np.isfinite(array) & (array >= 0)))
     if len(bad):
-        where = ", ".join(map(str, bad[0]))
+        where = f" at [{', '.join(map(str, bad[0]))}]" if array.ndim else ""
         raise InputError(
-            name, f"is {array[tuple(bad[0])]} at [{where}]; it must be finite and not negative"
+            name, f"is {array[tuple(bad[0])]}{where}; it must be finite and not negative"
         )

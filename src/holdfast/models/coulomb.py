@@ -12,7 +12,7 @@ from holdfast.contact.options import Options
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InputError
-from holdfast.models._choices import check_problem, tangent_coefficients
+from holdfast.models._choices import check_problem, check_range, tangent_coefficients
 from holdfast.models._newton import solve_newton
 from holdfast.models.base import ContactModel
 
@@ -66,6 +66,7 @@ class Coulomb(ContactModel):
             raise InputError(
                 "options", f"is {self.options!r}; expected holdfast.contact.Options or None"
             )
+        check_range("mu", self.mu)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""

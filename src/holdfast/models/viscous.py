@@ -17,7 +17,13 @@ from holdfast.errors import InputError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.models._acceleration import integrated, with_rates
-from holdfast.models._choices import check_problem, check_solver, coefficients, lcp_options
+from holdfast.models._choices import (
+    check_problem,
+    check_range,
+    check_solver,
+    coefficients,
+    lcp_options,
+)
 from holdfast.models._newton import solve_newton
 from holdfast.models._projection import project
 from holdfast.models._velocity import drag_forces, drag_matrix, solve_velocity
@@ -65,6 +71,7 @@ class Viscous(ContactModel):
     def __post_init__(self) -> None:
         check_choice("level", self.level, ("velocity", "acceleration"))
         check_solver(self.solver, self.options)
+        check_range("mu_v", self.mu_v)
 
     def solve(self, problem: ContactProblem, warm_start: Any = None) -> ContactSolution:
         """Solve one problem; see `ContactModel.solve`."""

@@ -15,9 +15,9 @@ CALLBACKS = ("passive", "control", "contactfilter", "sensor", "act_dyn", "act_ga
 def without_callbacks() -> Iterator[None]:
     """Models of our own may be made here: the user's callbacks do not get to see them."""
     kept = [getattr(mujoco, f"get_mjcb_{name}")() for name in CALLBACKS]
-    for name in CALLBACKS:
-        getattr(mujoco, f"set_mjcb_{name}")(None)
     try:
+        for name in CALLBACKS:
+            getattr(mujoco, f"set_mjcb_{name}")(None)
         yield
     finally:
         for name, callback in zip(CALLBACKS, kept, strict=True):

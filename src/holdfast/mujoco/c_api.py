@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 import weakref
 from collections.abc import Callable
 from functools import cache, partial
@@ -28,13 +29,14 @@ FUNCTIONS = (
     "mj_sensorPos", "mj_energyPos", "mj_fwdVelocity", "mj_sensorVel", "mj_energyVel",
     "mj_fwdActuation", "mj_fwdAcceleration", "mj_fwdConstraint", "mj_forwardSkip", "mj_implicit",
     "mj_Euler", "mj_RungeKutta", "mj_sensorAcc", "mj_integratePos", "mj_kinematics",
-    "mj_addContact", "mj_rne", "mj_isSparse", "mj_comPos",
+    "mj_addContact", "mj_rne", "mj_isSparse", "mj_comPos", "mj_resetData",
 )  # fmt: skip
 
-# Addresses of functions, of MuJoCo's pointers to callbacks, and of `mjd_smooth_vel` or 0.
+# Addresses of functions, of MuJoCo's pointers to callbacks, and of `mjd_smooth_vel` or 0; the
+# address of `clock_gettime` or 0, and the number of its clock.
 API = np.dtype(
     [(name, np.int64) for name in (*FUNCTIONS, *(f"mjcb_{name}" for name in CALLBACKS))]
-    + [("mjd_smooth_vel", np.int64)]
+    + [(name, np.int64) for name in ("mjd_smooth_vel", "clock_gettime", "clock")]
 )
 api_at: Any = structs.record_reader(API)
 
@@ -58,6 +60,7 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "call_pointer": (_word, _word, _word),  # model, data, a pointer
     "call_rne": (_word, _word, _number, _word),  # model, data, flag, result
     "call_integrate": (_word, _word, _word, types.float64),  # model, qpos, qvel, time
+    "call_clock": (_number, _word),  # a clock, a time
     "call_batch": (_word, _word, _number, _word, _word, _number),  # see `guarded`
 }
 _C_KINDS = {_word: _pointer, _number: _int, types.float64: ctypes.c_double}
@@ -88,9 +91,10 @@ def _caller(kinds: tuple[Any, ...]) -> Any:
     return intrinsic(scope["_call"])
 
 
-call, call_flag, call_flags, call_state, call_pointer, call_rne, call_integrate, call_batch = (
-    _caller(kinds) for kinds in _CALLS.values()
-)
+(
+    call, call_flag, call_flags, call_state, call_pointer, call_rne, call_integrate, call_clock,
+    call_batch,
+) = (_caller(kinds) for kinds in _CALLS.values())  # fmt: skip
 
 
 @cache
@@ -128,7 +132,17 @@ def functions() -> np.ndarray:
     for name in CALLBACKS:
         api[f"mjcb_{name}"] = ctypes.addressof(_pointer.in_dll(library(), f"mjcb_{name}"))
     api["mjd_smooth_vel"] = derivative_function()
+    api["clock_gettime"], api["clock"] = _clock()
     return api
+
+
+def _clock() -> tuple[int, int]:
+    """Address of `clock_gettime` and its monotonic clock; zeros where there is none (Windows)."""
+    number = getattr(time, "CLOCK_MONOTONIC", None)
+    if number is None:
+        return 0, 0
+    found = getattr(ctypes.CDLL(None), "clock_gettime", None)
+    return (0, 0) if found is None else (ctypes.cast(found, _pointer).value or 0, number)
 
 
 @cache

@@ -107,10 +107,23 @@ def sinks_in(s: Any, api: Any, velocity: np.ndarray) -> bool:
     c_api.call_integrate(api.mj_integratePos, s.model, trial.qpos, s.velocity, s.h)
     c_api.call(api.mj_kinematics, s.model, s.trial)
     c_api.call(api.mj_collision, s.model, s.trial)
+    if any_deep(trial, -SUNK * s.size):
+        return True
+    if s.curved == 0 or not reach.has_left_out(s, s.trial, reach.TOUCHING * s.size):
+        return False
+    reach.narrow_margins(s)
+    c_api.call(api.mj_collision, s.model, s.trial)
+    reach.widen_margins(s)
+    return any_deep(trial, -SUNK * s.size)
+
+
+@kernel
+def any_deep(trial: Any, deep: float) -> bool:
+    """Return whether a contact of the trial is deeper than this distance."""
+    found = False
     for i in range(trial.ncon):
-        if contact_at(trial.contact + i * CONTACT_SIZE).dist < -SUNK * s.size:
-            return True
-    return False
+        found = found or contact_at(trial.contact + i * CONTACT_SIZE).dist < deep
+    return found
 
 
 @kernel

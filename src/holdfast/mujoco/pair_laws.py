@@ -145,7 +145,10 @@ def parse(text: str, where: str = "law") -> Law:
             value = float(words[1])
         except ValueError as error:
             raise InputError(where, f"has {words[1]!r}; expected a number") from error
-        return viscous(value) if words[0] == "viscous" else coulomb(value)
+        try:
+            return viscous(value) if words[0] == "viscous" else coulomb(value)
+        except InputError as error:
+            raise InputError(where, f"is {text!r}: {error}") from error
     raise InputError(where, f"is {text!r}; expected {_KNOWN}")
 
 

@@ -14,13 +14,24 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import entry, kernel
-from holdfast.mujoco import structs
-from holdfast.mujoco.structs import booleans, data_at, floats, integers, words
+from holdfast.mujoco import c_api, structs
+from holdfast.mujoco.structs import (
+    CONTACT_SIZE,
+    booleans,
+    contact_at,
+    data_at,
+    floats,
+    integers,
+    words,
+)
 
 SPEED_RESERVE = 1.5  # times the way at the present speed
 GRAVITY_RESERVE = 4.0  # times h^2 |g|
 SIZE_RESERVE = 1e-3  # times the radius of the geom, for motion that starts within the step
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
+KEPT_CONTACTS = 4  # that MuJoCo keeps of a face and a convex geom
+TOUCHING = 1e-6  # part of the mean size: contacts farther apart do not touch
+NEAR_MARGINS = 1e4  # a pair whose contacts are farther than this times that does not touch
 
 
 @entry
@@ -119,6 +130,82 @@ def widen_margins(s: Any) -> None:
         reserve = SIZE_RESERVE * (bounds[j, 1] - bounds[j, 0])
         reach = SPEED_RESERVE * s.h * abs(speeds[joints[j, 2]]) + reserve
         margin[j] = max(reach, margin[j])  # or the user's
+
+
+@kernel
+def narrow_margins(s: Any) -> None:
+    """Set no margins: what is listed then touches or has sunk in."""
+    structs.option_at(s.opt).o_margin = 0.0
+    for margin in (floats(s.geom_margin, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
+                   floats(s.pair_margin, 1, s.npair)[0]):  # fmt: skip
+        for k in range(margin.shape[0]):
+            margin[k] = 0.0
+
+
+@kernel
+def has_left_out(s: Any, address: int, touch: float) -> bool:
+    """Return whether MuJoCo may have left out contacts of the data at an address that touch.
+
+    Of the contacts between a face and a convex geom it keeps the four that span most, which are
+    not the nearest ones if margins are wide.
+    """
+    d = data_at(address)
+    curved = words(s.geom_curved, 1, s.ngeom)[0]
+    count, near, apart = 0, False, False
+    for i in range(d.ncon):
+        c = contact_at(d.contact + i * CONTACT_SIZE)
+        same = False
+        if i > 0:
+            last = contact_at(d.contact + (i - 1) * CONTACT_SIZE)
+            same = last.geom[0] == c.geom[0] and last.geom[1] == c.geom[1]
+        if not same:
+            count, near, apart = 0, False, False
+        if c.geom[0] < 0 or c.geom[1] < 0:
+            continue
+        if curved[c.geom[0]] == 0 and curved[c.geom[1]] == 0:
+            continue
+        count += 1
+        near = near or c.dist < NEAR_MARGINS * touch
+        apart = apart or c.dist > touch
+        if count >= KEPT_CONTACTS and near and apart:
+            return True
+    return False
+
+
+@kernel
+def add_nearest(s: Any, api: Any) -> None:
+    """Add the contacts that touch and that MuJoCo has left out of the list within wide margins.
+
+    The trial data get a list without margins; what is not in the list of the step is added.
+    """
+    touch = TOUCHING * s.size
+    if s.curved == 0 or not has_left_out(s, s.data, touch):
+        return
+    d, trial = data_at(s.data), data_at(s.trial)
+    structs.copy(trial.qpos, d.qpos, 8 * s.nq)
+    if s.nmocap > 0:
+        structs.copy(trial.mocap_pos, d.mocap_pos, 24 * s.nmocap)
+        structs.copy(trial.mocap_quat, d.mocap_quat, 32 * s.nmocap)
+    c_api.call(api.mj_kinematics, s.model, s.trial)
+    narrow_margins(s)
+    c_api.call(api.mj_collision, s.model, s.trial)
+    widen_margins(s)
+    known, place = np.int64(d.ncon), s.scratch + 48
+    for e in range(trial.ncon):
+        at = trial.contact + e * CONTACT_SIZE
+        seen, found = contact_at(at), False
+        for i in range(known):
+            c = contact_at(d.contact + i * CONTACT_SIZE)
+            if c.geom[0] == seen.geom[0] and c.geom[1] == seen.geom[1]:
+                away = 0.0
+                for k in range(3):
+                    away = max(away, abs(c.pos[k] - seen.pos[k]))
+                found = found or away <= touch
+        if not found:
+            structs.copy(place, at, CONTACT_SIZE)
+            added = contact_at(place)
+            added.includemargin, added.exclude, added.efc_address = 1.0, 0, -1
+            c_api.call_pointer(api.mj_addContact, s.model, s.data, place)
 
 
 @kernel

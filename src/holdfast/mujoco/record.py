@@ -42,6 +42,8 @@ class Status(IntEnum):
     FULL = 11  # MuJoCo has left out contacts for lack of memory
     UNSOLVED = 12  # the contact solve failed
     MUJOCO_ERROR = 13  # the call was ended by an error of MuJoCo
+    PAUSED = 14  # between steps, so that Python may handle signals; call again to go on
+    UNCOUPLE = 15  # a run begins, and the inertia must have one block for each tree again
 
 
 class Inertia(IntEnum):
@@ -55,21 +57,27 @@ class Inertia(IntEnum):
 
 
 _COUNTS = (
-    "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
+    "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
     "poly", "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate",
     "nlimit_sensor", "neq",
 )  # fmt: skip
 _CHOICES = (
-    "adhesive", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities", "quiet",
-    "integrate", "default_law", "callbacks", "strict",
+    "adhesive", "curved", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities",
+    "quiet", "integrate", "default_law", "callbacks", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "only_read", "status", "solve_status", "begun", "sparse", "pyramidal",
     "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
-    "capacity_needed", "constraints", "rows", "panels", "entries", "corrections_left", "retry",
+    "capacity_needed", "constraints", "rows", "panels", "entries", "retry",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
     "told_overlap", "told_rk4", "told_uncertified",
 )  # fmt: skip
+_LOOP = (  # of many steps in one call
+    "more",  # steps to take after the one under way
+    "runs",  # address of a record `holdfast.mujoco.loop.RUNS`, or 0
+    "coupled",  # whether the inertia is one block, see MORE_BLOCKS
+    "now",  # address of a time, two integers
+)
 _STRUCTS = ("api", "model", "data", "trial", "opt", "user_opt")
 _USER = (  # arrays of the user's model
     "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_geom_gap", "user_pair_margin",
@@ -83,9 +91,9 @@ _OWN = (  # arrays of the private model that the step writes
     "tendon_margin", "pair_geom1", "pair_geom2",
 )  # fmt: skip
 _TABLES = (  # made once per stepper
-    "segments", "geom_body", "geom_root", "moving", "radius", "geom_mocap", "mocap_body",
-    "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at", "joints",
-    "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
+    "segments", "geom_body", "geom_root", "geom_curved", "moving", "radius", "geom_mocap",
+    "mocap_body", "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at",
+    "joints", "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential",
@@ -99,13 +107,13 @@ _SIZES = (
 )  # fmt: skip
 _NUMBERS = (
     "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over",
-    "depth", "fastest", "corrected", "residual",
+    "depth", "fastest", "corrected", "residual", "until",
 )  # fmt: skip
 
 RECORD = np.dtype(
     [
         (name, np.int64)
-        for group in (_COUNTS, _CHOICES, _STATE, _STRUCTS, _USER, _OWN, _TABLES, _BUFFERS,
+        for group in (_COUNTS, _CHOICES, _STATE, _LOOP, _STRUCTS, _USER, _OWN, _TABLES, _BUFFERS,
                       _HISTORY, _SIZES)
         for name in group
     ]

@@ -32,7 +32,7 @@ import numpy as np
 from holdfast._jit import entry, fast_kernel, kernel
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.record import Inertia, Status
+from holdfast.mujoco.record import Inertia, Status, record_at
 from holdfast.mujoco.structs import data_at, floats, integers, words
 
 _DISABLED = mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_EULERDAMP
@@ -178,6 +178,35 @@ def check_state(s: Any, api: Any) -> int:
     return Status.DONE
 
 
+@entry
+def begin_at(address: int) -> int:
+    """Begin the step of the record at an address, before MuJoCo's pipeline; return a `Status`."""
+    s = record_at(address)
+    follow_user(s)
+    status = check_state(s, c_api.api_at(s.api))
+    if status == Status.DONE and s.nmocap > 0:
+        track_mocap(s)
+    return status
+
+
+@entry
+def widen_at(address: int) -> None:
+    """Set the margins of the step of the record at an address; velocities of bodies are known."""
+    s = record_at(address)
+    if s.adhesive == 1:
+        use_touching_margins(s)
+    else:
+        reach.widen_margins(s)
+
+
+@entry
+def add_nearest_at(address: int) -> None:
+    """Add the contacts of `reach.add_nearest` to the step of the record at an address."""
+    s = record_at(address)
+    if s.adhesive == 0:
+        reach.add_nearest(s, c_api.api_at(s.api))
+
+
 @kernel
 def has_callbacks(api: Any) -> bool:
     """Return whether the user has set any function that MuJoCo calls."""
@@ -205,6 +234,8 @@ def memory_warnings(s: Any) -> int:
 def list_constraints(s: Any, api: Any) -> None:
     """List contacts and limits within the present margins, and their rows."""
     c_api.call(api.mj_collision, s.model, s.data)
+    if s.adhesive == 0:
+        reach.add_nearest(s, api)
     c_api.call(api.mj_makeConstraint, s.model, s.data)
 
 
@@ -514,14 +545,3 @@ def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[
     here = np.array([where[b, a] for a, b in pairs], dtype=np.int64)
     there = np.array([where[a, b] for a, b in pairs], dtype=np.int64)
     return in_M, np.stack([at(i, j), at(j, i), here, there], axis=1)
-
-
-def inertia_kind(private: Any) -> Inertia:
-    """Which implicit terms the inertia has, see `follow_user`."""
-    if private.integrator == IMPLICITFAST:
-        return Inertia.MUJOCO if private.spins else Inertia.DERIVATIVE
-    if private.integrator == IMPLICIT:
-        return Inertia.MUJOCO
-    if private.integrator == DISCRETE:
-        return Inertia.DISCRETE
-    return Inertia.PLAIN if private.user_flags & UNDAMPED else Inertia.DAMPED

@@ -7,14 +7,16 @@ first order:
                                          S dq = T dq = R dq = 0 at contacts that are pressed
 
 This is a contact problem, too, with displacements for velocities: contacts are frictionless,
-pressed ones drag so much that they do not move, and so does what holds an equality. Velocity is not
-touched, so no kinetic energy is added.
+pressed ones drag so much that they do not move, and so does what holds an equality. No velocity is
+added.
 
-Lifted out, a body gains potential energy. It gets no more than its island has lost in the step;
-where that is not enough it is lifted by a part, and the rest waits. Nobody pays where bodies sank
-in before the state was given to the stepper, nor for the drift of joints: these are corrected at
-once.
-What no displacement can remove, as the overlap of neighbouring links, is tried seldom.
+Lifted out, a body gains potential energy. Its island pays with what it has lost in the step, and
+where that is not enough, as for a body that rolls, with kinetic energy: all its velocities become
+smaller by the same small part. Where that is not enough either, the body is lifted by a part, and
+the rest waits; unless it is so deep that no step can have led there: bodies that were placed in
+each other are lifted out at once, and the drift of joints is free, too. What is done depends on the
+state alone, not on how it came about; but what no displacement can remove, as the overlap of
+neighbouring links, is tried seldom.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -52,9 +54,9 @@ solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the s
 CORRECTED = 1e-6  # violations below this part of the mean size are left as they are
 LARGEST_STEP = 0.02  # a correction moves no coordinate by more [m, rad]: rows are linear
 LEVER = 20.0  # nor by more than this times the violation, over the mean size for angles
-GIVEN = 20  # corrections after a state was given that lift out what sank in, at any cost
+PAID = 0.02  # largest part of the kinetic energy of an island that pays for a correction
+DEEP = 1e-4  # part of the mean size: what nobody can pay for and is deeper is lifted out
 HELD = 1e-7  # compliance of rows that hold, as a part of that of their bodies
-SOON_PAID = 1e-2  # part of the mean size: what waits to be paid and is less is tried in every step
 HELPS = 0.1  # part of what it may remove that a correction removes, if it helps
 STUCK = 5  # corrections in a row that do not help, after which they become fewer
 HOPELESS = 10  # the same, after which it is said that what is violated stays so
@@ -146,12 +148,17 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
 
 
 @kernel
+def correction_size(s: Any) -> int:
+    """Return the length of the arrays of a correction, without what its solve needs."""
+    return 2 * s.constraints + 5 * s.rows + s.nv + REPORT
+
+
+@kernel
 def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int) -> bool:
     """Find the displacement; False if there is none, or not enough memory to look for it."""
     n, nr, nv = s.constraints, s.rows, s.nv
     size = s.work_size - (rest - s.work) // 8
-    own = 2 * n + 5 * nr + nv + REPORT
-    if own > size:
+    if correction_size(s) > size:
         return False
     at = rest
     law, state = words(at, 1, n)[0], words(at + 8 * n, 1, n)[0]
@@ -250,19 +257,21 @@ def label_islands(arrays: Arrays, label: np.ndarray) -> None:
 @kernel
 def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndarray,
         dq: np.ndarray) -> bool:  # fmt: skip
-    """Shorten the displacement of each island to what the step has taken out; whether it was.
+    """Let each island pay for its displacement: with what the step has taken out, then with speed.
 
-    A step takes out ``1/2 |v+ - v|^2 - p v+``.
+    A step takes out ``1/2 |v+ - v|^2 - p v+``. Return whether a displacement was made shorter.
     """
-    trees = s.ntree
+    d, trees = data_at(s.data), s.ntree
     label = words(s.scratch, 1, trees)[0]
     pull = floats(s.potential, 1, s.nv)[0]
+    qvel, qacc = floats(d.qvel, 1, s.nv)[0], floats(d.qacc, 1, s.nv)[0]
+    warmstart = floats(d.qacc_warmstart, 1, s.nv)[0]
     label_islands(arrays, label)
     shortened = False
     for island in range(trees):
         if label[island] != island:
             continue
-        cost = lost = 0.0
+        cost = lost = kinetic = deep = 0.0
         for t in range(trees):
             if label[t] == island:
                 begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
@@ -271,25 +280,36 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
                     change = answer.velocity[begin + i] - before[begin + i]
                     for j in range(size):
                         other = answer.velocity[begin + j] - before[begin + j]
-                        lost += (
-                            0.5 * change * other * arrays.inertia[arrays.block[t] + i * size + j]
-                        )
+                        mass = 0.5 * arrays.inertia[arrays.block[t] + i * size + j]
+                        lost += mass * change * other
+                        kinetic += mass * qvel[begin + i] * qvel[begin + j]
         if cost <= 0.0:
             continue
         for i in range(cs.kind.shape[0]):
             if arrays.panel[i] < arrays.panel[i + 1] and (
                 label[arrays.panel_tree[arrays.panel[i]]] == island
             ):
+                if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+                    deep = max(deep, -end_gap(s, arrays, cs, i, answer.velocity))
                 for r in range(arrays.row[i], arrays.row[i + 1]):
                     if answer.impulse[r] != 0.0:
                         speed = row_speed(arrays, i, r - arrays.row[i], answer.velocity)
                         lost -= answer.impulse[r] * speed
-        part = min(1.0, max(lost, 0.0) / cost)
-        shortened = shortened or part < 1.0
+        owed = cost - max(lost, 0.0)
+        if not owed > 0.0:
+            continue
+        paid = min(owed, PAID * kinetic)
+        part = 1.0
+        if paid < owed and deep <= DEEP * s.size:
+            part = (max(lost, 0.0) + paid) / cost
+            shortened = True
+        slower = np.sqrt(1.0 - paid / kinetic) if paid > 0.0 else 1.0
         for t in range(trees):
             if label[t] == island:
                 for j in range(arrays.tree[t], arrays.tree[t + 1]):
                     dq[j] *= part
+                    qvel[j] *= slower
+                    qacc[j] = warmstart[j] = (qvel[j] - before[j]) / s.h
     return shortened
 
 
@@ -311,11 +331,13 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         s.stuck = s.retry = 0
         s.last_left_over = 0.0
         return
+    if given:
+        s.stuck = s.retry = 0
+        s.last_left_over = 0.0
     judge_last(s)
-    if s.retry > 0 and not given:
+    if s.retry > 0:
         s.retry -= 1
         return
-    s.corrections_left = GIVEN if given else max(0, s.corrections_left - 1)
     if not displace(s, arrays, cs, answer, rest):
         s.stuck += 1
         wait_longer(s)
@@ -325,14 +347,12 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     for i in range(cs.kind.shape[0]):
         drifts = drifts or (arrays.law[i] == RIGID and abs(cs.gap[i]) > TOUCHING * s.size)
     waits = False
-    if s.corrections_left == 0 and not drifts:
+    if not drifts:
         potential_force(s, api)
         waits = pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
-    s.last_left_over = s.left_over
-    if waits and s.left_over < SOON_PAID * s.size:
-        s.last_left_over = 0.0  # more is to come: there is nothing to judge
+    s.last_left_over = 0.0 if waits else s.left_over  # more is to come: nothing to judge
 
 
 @kernel

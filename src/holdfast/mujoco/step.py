@@ -26,6 +26,7 @@ from holdfast.mujoco.constraints import (
 )
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, ROUNDS, look_ahead, moves_far
+from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
     DISCRETE,
@@ -35,10 +36,18 @@ from holdfast.mujoco.smooth import (
     beyond,
     copy_segments,
     fill_inertia,
+    is_finite,
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import HOPELESS, OPTIONS, solve, stabilize, violations
+from holdfast.mujoco.stabilization import (
+    HOPELESS,
+    OPTIONS,
+    correction_size,
+    solve,
+    stabilize,
+    violations,
+)
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -56,8 +65,15 @@ MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
 
 @kernel
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
-    """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED."""
-    left = s.work_size - (rest - s.work) // 8
+    """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED.
+
+    The solve leaves room for the arrays of a correction, whose own solve needs as much: memory
+    never decides whether there is one.
+    """
+    left = s.work_size - (rest - s.work) // 8 - correction_size(s)
+    if left < 0:
+        s.work_needed = s.work_size - left
+        return Status.MORE_MEMORY
     status = solve(arrays, answer, floats(rest, 1, left)[0], words(rest, 1, left)[0],
                    OPTIONS)  # fmt: skip
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
@@ -85,6 +101,9 @@ def find_motion(s: Any, api: Any) -> int:
     status = read_constraints(s, api)
     if status != Status.DONE:
         return status
+    if s.constraints > s.memo_size:  # or the warm start would depend on what was stepped before
+        s.work_needed = s.capacity_needed = 0
+        return Status.MORE_MEMORY
     arrays, answer, cs, rest = carve(s)
     if s.only_read == 1:
         return Status.STOPPED
@@ -114,6 +133,9 @@ def find_motion(s: Any, api: Any) -> int:
             status = read_constraints(s, api)
             if status != Status.DONE:
                 return status
+            if s.constraints > s.memo_size:
+                s.work_needed = s.capacity_needed = 0
+                return Status.MORE_MEMORY
             arrays, answer, cs, rest = carve(s)
             recall(s, arrays, cs, answer)
         else:
@@ -271,6 +293,17 @@ def write(s: Any, api: Any) -> int:
 
 
 @kernel
+def leaves_bounds(s: Any) -> bool:
+    """Return whether the step has led to a state that MuJoCo's bounds exclude."""
+    d = data_at(s.data)
+    return (
+        beyond(floats(d.qpos, 1, s.nq)[0]) >= 0
+        or beyond(floats(d.qvel, 1, s.nv)[0]) >= 0
+        or not is_finite(floats(d.act, 1, s.na)[0])
+    )
+
+
+@kernel
 def take_step(s: Any) -> int:
     """Advance mjData by one step; stages as in docs/mujoco.rst. Return a `Status`."""
     api, status = c_api.api_at(s.api), Status.DONE
@@ -295,23 +328,45 @@ def take_step(s: Any) -> int:
     if s.integrate == 0:
         return Status.DONE
     if s.contact_free == 0:
-        return finish(s, api)
-    if s.stage != Stage.LEAVE:
-        integrate_freely(s, api)
-    leave(s)
-    return Status.DONE
+        status = finish(s, api)
+    else:
+        if s.stage != Stage.LEAVE:
+            integrate_freely(s, api)
+        leave(s)
+    if leaves_bounds(s):
+        s.memo_count = 0
+        return Status.DIVERGED
+    return status
 
 
 def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
-    """Take the step that a record at an address describes; `guarded` has an empty model."""
+    """Take the steps that a record at an address describes; `guarded` has an empty model."""
     s = record_at(address)
+    api, status, steps = c_api.api_at(s.api), Status.DONE, 0
     s.status = Status.MUJOCO_ERROR
-    s.status = take_step(s)
-    if s.status == Status.DONE:
+    if s.more > 0:
+        set_pause(s, api)
+    while True:
+        if s.runs != 0:
+            status = begin_step(s, api)
+        if status == Status.DONE:
+            status = take_step(s)
+        if status != Status.DONE:
+            break
         s.begun = s.stage = 0
+        if s.runs != 0:
+            end_step(s, api)
+        if s.more == 0:
+            break
+        s.more -= 1
+        steps += 1
+        if must_pause(s, api, steps):
+            status = Status.PAUSED
+            break
+    s.status = status
 
 
-step_at = CEntry(_step_at, "holdfast: compiling the step, once after installation; about a minute")
+step_at = CEntry(_step_at, "the step", 50.0)
 
 
 def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:

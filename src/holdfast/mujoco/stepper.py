@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -32,6 +32,7 @@ from holdfast.errors import (
 from holdfast.models import ContactModel
 from holdfast.mujoco import c_api, smooth, structs
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.claim import Claim
 from holdfast.mujoco.constraints import COLUMNS, Kind
 from holdfast.mujoco.contacts import Contacts, name_of
 from holdfast.mujoco.friction_watch import EXCEEDED
@@ -42,15 +43,16 @@ from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.record import RECORD, Stage, Status
 from holdfast.mujoco.stabilization import HOPELESS
 from holdfast.mujoco.step import carve_in_python, step_at
-from holdfast.mujoco.support import check_data, check_finite
+from holdfast.mujoco.support import check_data, check_finite, check_timestep, whole_number
 from holdfast.mujoco.writeback import LIMIT_SENSORS
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STATE = smooth.STATE_KIND
 _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
+_REDUCED = (int(mujoco.mjtGeom.mjGEOM_CYLINDER), int(mujoco.mjtGeom.mjGEOM_MESH))
 _NO_RESET = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
-_DONE = int(Status.DONE)
+_DONE, _PAUSED = int(Status.DONE), int(Status.PAUSED)
 
 
 class History:
@@ -60,19 +62,22 @@ class History:
     corrections of the position went.
     """
 
-    scalars = ("left_time", "memo_count", "corrections_left", "retry", "stuck", "last_left_over")
+    scalars = ("left_time", "memo_count", "retry", "stuck", "last_left_over")
 
     def __init__(self, model: Any) -> None:
         self.left = np.full(model.nq, np.nan)
         self.mocap_pose = np.full((model.nmocap, 7), np.nan)
         self.values: dict[str, Any] = dict.fromkeys(self.scalars, 0) | {"left_time": np.nan}
-        self.grow(64)
+        self.memo_key, self.memo_state = np.zeros((2, 64), dtype=np.int64)
+        self.memo_impulse = np.zeros((64, COLUMNS))
 
     def grow(self, size: int) -> None:
-        """Make room for so many constraints."""
-        self.memo_key, self.memo_state = np.zeros((2, size), dtype=np.int64)
-        self.memo_impulse = np.zeros((size, COLUMNS))
-        self.values["memo_count"] = 0
+        """Make room for so many constraints; what is remembered stays."""
+        old = self.memo_key, self.memo_state, self.memo_impulse
+        new = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros((size, COLUMNS))
+        for before, after in zip(old, new, strict=True):
+            after[: len(before)] = before
+        self.memo_key, self.memo_state, self.memo_impulse = new
 
 
 class Stepper:
@@ -127,6 +132,10 @@ class Stepper:
             raise InputError("equalities", f"is {equalities!r}; expected 'compliant' or 'rigid'")
         default = law_of_model(contact)
         self.contact = contact
+        self._choices = {"laws": None if laws is None else dict(laws), "equalities": equalities,
+                         "correct": correct, "strict": strict}  # fmt: skip
+        self._tell: Callable[[str, type[Warning], Any], None] = _warn  # what warns
+        self._resets = True  # whether MuJoCo's reset applies to a state that diverges
         self._laws = PairLaws(model, laws, default or coulomb())
         if default is None and self._laws.laws:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
@@ -139,15 +148,17 @@ class Stepper:
         self._data: Any = _nothing
         self._outcome: Outcome | None = None
         self._stepped = False
-        self._in_use = threading.Lock()
+        self._in_use = Claim()
+        self._whole = False  # whether the record is complete, and no step is under way
         self._fill_record(model)
         self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct,
                   quiet=not warn, strict=strict, integrate=1, stop=Stage.NONE)  # fmt: skip
-        self._status = self.record["status"]
+        self._status, self._more = self.record["status"], self.record["more"]
         self._call = (
             c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
             else lambda: step_at.call(self.record.ctypes.data)
         )  # fmt: skip
+        self._whole = True
 
     # --- the record ------------------------------------------------------------------------------
 
@@ -170,7 +181,7 @@ class Stepper:
         private, own = self.private, self.private.model
         self._set(
             **{name: getattr(own, name) for name in (
-                "nq", "nv", "nbody", "ngeom", "npair", "njnt", "ntendon", "nmocap", "nsensor",
+                "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "nmocap", "nsensor",
                 "neq",
             )},
             nM=len(own.M_colind), entries_of_D=len(own.D_colind),
@@ -198,14 +209,16 @@ class Stepper:
         of_geom = np.where(root > 0, mocap[root], -1) if model.ngeom else root
         single = np.isin(model.jnt_type, _SINGLE)
         sensors = np.flatnonzero(np.isin(model.sensor_type, LIMIT_SENSORS))
+        curved = np.isin(model.geom_type, _REDUCED)
         kind, value = law_kind(self._laws.default)
         kinds, values = self._laws.numbers()
         self._set(default_law=kind, default_value=value, nrule=len(kinds),
-                  nlimit_sensor=len(sensors))  # fmt: skip
+                  nlimit_sensor=len(sensors), curved=bool(curved.any()))  # fmt: skip
         self._put(
             segments=private.segments, geom_body=private.geom_body.astype(np.int32),
-            geom_root=root.astype(np.int32), moving=private.moving.astype(np.int64),
-            radius=private.radius, geom_mocap=of_geom.astype(np.int64),
+            geom_root=root.astype(np.int32), geom_curved=curved.astype(np.int64),
+            moving=private.moving.astype(np.int64), radius=private.radius,
+            geom_mocap=of_geom.astype(np.int64),
             mocap_body=_bodies_of_mocaps(mocap), mocap_size=_sizes_of_mocaps(model, of_geom),
             joints=np.stack([single, model.jnt_qposadr, model.jnt_dofadr], axis=1).astype(np.int64),
             eq_driven=_driven(model), rule_first=self._laws.first, rule_second=self._laws.second,
@@ -214,12 +227,40 @@ class Stepper:
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
             potential=np.zeros(2 * own.nv + 6 * own.nbody), displacement=np.zeros(own.nv),
+            now=np.zeros(2, dtype=np.int64),
         )  # fmt: skip
-        tree = np.searchsorted(model.dof_treeid, np.arange(model.ntree + 1))
-        self._set_blocks(tree.astype(np.int64))
+        self._uncouple()
         self._grow(0, 16)
         self._trial = mujoco.MjData(own)
         self._set(trial=self._trial._address)
+
+    def _uncouple(self) -> None:
+        """Let the inertia have one block for each kinematic tree."""
+        own = self.private.model
+        tree = np.searchsorted(own.dof_treeid, np.arange(own.ntree + 1))
+        self._set_blocks(tree.astype(np.int64))
+        self._set(coupled=0)
+
+    def _renew(self) -> None:
+        """Make the record as new, after a step or a change of it that did not come to its end.
+
+        Ctrl-C may come between any two lines. What compiled code reads is changed while `_whole` is
+        False, and nothing is stepped before it is made anew. Choices and statistics are numbers
+        of the record that no change is ever half of; histories are forgotten.
+        """
+        self._data, self._history, self._outcome = _nothing, None, None
+        self._histories = {}
+        self._stepped = False
+        self._set(work_size=0, capacity=0, memo_size=0, memo_count=0, nwarned=0)
+        self._fill_record(self.private.user)
+        self._end_step()
+        self._set(**dict.fromkeys(History.scalars, 0) | {"left_time": np.nan})
+        self._whole = True
+
+    def _end_step(self) -> None:
+        """No step is under way."""
+        self._set(stage=Stage.SMOOTH, stop=Stage.NONE, begun=0, callbacks=0, only_read=0,
+                  integrate=1, more=0, runs=0)  # fmt: skip
 
     def _set_blocks(self, tree: np.ndarray) -> None:
         """Lay out the inertia: one dense block for the coordinates between entries of `tree`."""
@@ -257,7 +298,7 @@ class Stepper:
         """Let the history of the present data be as long as the list of constraints may be."""
         history, wanted = self._history, int(self._get("constraints")) + self._get("capacity")
         if history is not None and wanted > len(history.memo_key):
-            self._set(memo_count=0, memo_size=0)
+            self._set(memo_size=0)
             history.grow(int(wanted))
             self._put_history(history)
 
@@ -284,13 +325,33 @@ class Stepper:
         self._history = found[1]
         self._data = found[0]
 
+    def detach(self) -> None:
+        """Forget all data that were stepped, and what was found in the last step."""
+        self._data, self._history, self._outcome = _nothing, None, None
+        self._histories.clear()
+        self._stepped = False
+
     def reset(self) -> None:
         """Forget all histories and statistics, as if the stepper was new."""
+        self._whole = False
         self._data, self._history, self._outcome = _nothing, None, None
         self._histories.clear()
         self._stepped = False
         self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, uncertified=0, inconsistent=0,
                   told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)  # fmt: skip
+        self._renew()
+
+    def _warn_again(self) -> None:
+        """Forget what was warned of."""
+        self._set(told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)
+        self._put(warned=np.zeros((0, 2), dtype=np.int64))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "contact": self.contact, "warn": self.warn, **self._choices}
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        """Make a copy: a new stepper of the same model and choices, without histories."""
+        self.__init__(**given)
 
     # --- a step ----------------------------------------------------------------------------------
 
@@ -308,37 +369,66 @@ class Stepper:
             HoldfastError: the stepper is in the middle of a step, in another thread or because a
                 callback calls it.
         """
-        if not self._in_use.acquire(False):
-            raise HoldfastError("the stepper is in the middle of a step; make another one for each "
-                                "thread, and for callbacks")  # fmt: skip
+        count, frame = whole_number("nstep", nstep), sys._getframe()
         try:
-            if data is None or self._data() is not data:  # None is also what is left of old data
-                self._attach(data)
+            self._in_use.take(frame)
+            self._ready(data)
             if self._own_way:
-                for _ in range(nstep):
+                for _ in range(count):
                     self._step_in_stages(data)
                 return
-            call, status = self._call, self._status
-            while nstep > 0:
-                nstep -= 1
+            if count > 0:
                 self._outcome, self._stepped = None, False
-                call()
-                if status[0] != _DONE:
-                    self._go_on(data)
-                self._stepped = True
+                self._whole = False
+                self._take_steps(data, count)
+                self._stepped = self._whole = True
         finally:
-            self._in_use.release()
+            self._in_use.leave(frame)
+
+    def _ready(self, data: Any) -> None:
+        """Make sure that the record is whole, and describes these data."""
+        if not self._whole:
+            self._renew()
+        if data is None or self._data() is not data:  # None is also what is left of old data
+            self._attach(data)
+
+    def _take_steps(self, data: Any, nstep: int) -> None:
+        """Take steps in one compiled call, or in several where Python has something to do."""
+        call, status, more = self._call, self._status, self._more
+        more[0] = nstep - 1
+        call()
+        while status[0] != _DONE:
+            if status[0] != _PAUSED:  # signals are handled between calls
+                left, more[0] = int(more[0]), 0
+                self._go_on(data)
+                if left == 0:
+                    return
+                self._outcome, self._stepped = None, False
+                more[0] = left - 1
+            call()
 
     def forward(self, data: Any) -> None:
         """Compute contact forces, accelerations and sensors at the present state; no time passes.
 
         As `mujoco.mj_forward`, which sees no force in contacts at distance zero.
         """
-        self._set(integrate=0)
+        frame = sys._getframe()
         try:
-            self.step(data)
+            self._in_use.take(frame)
+            self._ready(data)
+            self._outcome, self._stepped = None, False
+            self._whole = False
+            self._set(integrate=0)
+            if self._own_way:
+                self._step_in_stages(data)
+            else:
+                self._call()
+                if self._status[0] != _DONE:
+                    self._go_on(data)
+            self._end_step()
+            self._stepped = self._whole = True
         finally:
-            self._set(integrate=1)
+            self._in_use.leave(frame)
 
     def _run(self, stage: Stage) -> int:
         self._set(stage=stage)
@@ -354,12 +444,17 @@ class Stepper:
             status = self._finish(data, status)
             if status == Status.REPORT:
                 self._report(data)
-        except BaseException:  # Ctrl-C, too
+        except HoldfastError:
+            self._stepped = False
+            self._restore(data)
+            self._end_step()
+            self._whole = True
+            raise
+        except BaseException:  # Ctrl-C, too; the next step makes the record anew
             self._stepped = False
             self._restore(data)
             raise
-        finally:
-            self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
+        self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
 
     def _restore(self, data: Any) -> None:
         mujoco.mj_setState(self.private.model, data, self._keep["before"], _STATE)
@@ -372,10 +467,12 @@ class Stepper:
                 status = self._run(Stage.CONSTRAINTS)
             elif status == Status.MORE_BLOCKS:
                 self._set_blocks(np.array([0, self.private.model.nv]))
+                self._set(coupled=1)
                 status = self._run(Stage.CONSTRAINTS)
             elif status == Status.CALLBACKS:
-                self._smooth_in_python(data)
-                status = self._run(Stage.CONSTRAINTS)
+                status = self._smooth_in_python(data)
+                if status == Status.DONE:
+                    status = self._run(Stage.CONSTRAINTS)
             elif status == Status.WRITTEN:
                 if self.private.sensors:
                     mujoco.mj_sensorAcc(self.private.model, data)
@@ -392,20 +489,15 @@ class Stepper:
                 self._raise(data, status)
         return status
 
-    def _smooth_in_python(self, data: Any) -> None:
-        """Stage 1 from Python, where callbacks are called."""
+    def _smooth_in_python(self, data: Any) -> int:
+        """Stage 1 from Python, where callbacks are called; return a `Status`."""
         self._set(callbacks=1, begun=0)
-        self._check_timestep()
-        check_finite(data)
-        private = self.private
-        private.follow()
-        self._set(h=private.h, cone=private.cone, disabled=private.user_flags, pyramidal=0,
-                  integrator=private.user.opt.integrator,
-                  sparse=mujoco.mj_isSparse(private.model))  # fmt: skip
-        self._set(inertia_kind=smooth.inertia_kind(private))
-        if private.model.nmocap:
-            self._keep["mocap_velocity"][:] = 0.0
-        forward_in_python(private, data)
+        at = self.record.ctypes.data
+        status = int(smooth.begin_at(at))
+        if status == Status.DONE:
+            forward_in_python(self.private, data, widen=lambda: smooth.widen_at(at),
+                              complete=lambda: smooth.add_nearest_at(at))  # fmt: skip
+        return status
 
     def _step_freely_in_python(self, data: Any) -> None:
         """Sensors and integration of a step in which nothing touches, with callbacks."""
@@ -425,17 +517,16 @@ class Stepper:
             mujoco.mj_Euler(own, data)
 
     def _check_timestep(self) -> None:
-        h = self.model.opt.timestep
-        if not 0.0 < h < np.inf:
-            raise InputError("model.opt.timestep", f"is {h}; it must be positive and finite")
+        check_timestep(self.model)
 
     def _reset_diverged(self, data: Any) -> None:
         """What MuJoCo does with a state that is out of bounds: warn, and reset it."""
         text, kind, which = self._diverged(data)
-        if self._get("strict") or self.model.opt.disableflags & _NO_RESET:
+        no_reset = self._get("strict") or self.model.opt.disableflags & _NO_RESET
+        if no_reset or not self._resets:
             raise HoldfastError(f"the simulation has diverged: {text}")
-        warn(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
-             StepWarning)  # fmt: skip
+        self._tell(f"the simulation has diverged: {text}; the state is reset, as MuJoCo does",
+                   StepWarning, "diverged")  # fmt: skip
         mujoco.mj_resetData(self.private.model, data)
         data.warning[kind].lastinfo, data.warning[kind].number = (
             which,
@@ -451,12 +542,13 @@ class Stepper:
         for name, values, kind in (
             ("qpos", data.qpos, kinds.mjWARN_BADQPOS), ("qvel", data.qvel, kinds.mjWARN_BADQVEL),
             ("the velocity after the step", velocity, kinds.mjWARN_BADQACC),
+            ("act", data.act, kinds.mjWARN_BADQACC),
         ):  # fmt: skip
             bad = np.flatnonzero(~(np.abs(values) <= smooth.LARGEST))
             if bad.size:
                 i = int(bad[0])
-                dof = _dof_name(self.model, i if name != "qpos" else min(i, self.model.nv - 1))
-                return f"{name}[{i}] is {values[i]:.3g} (joint {dof})", int(kind), i
+                who = _who_has(self.model, name, i)
+                return f"{name}[{i}] is {values[i]:.3g} ({who})", int(kind), i
         return "a number is out of bounds", int(kinds.mjWARN_BADQACC), 0
 
     def _raise(self, data: Any, status: int) -> None:
@@ -493,18 +585,20 @@ class Stepper:
         """Say what a step that was taken has to say."""
         if self._get("integrator") == smooth.RK4 and not self._get("told_rk4"):
             self._set(told_rk4=1)
-            warn("the integrator RK4 has no stages where bodies touch: steps with contact "
-                          "are taken at velocity level, as with Euler", StepWarning)  # fmt: skip
+            self._tell("the integrator RK4 has no stages where bodies touch: steps with contact "
+                       "are taken at velocity level, as with Euler", StepWarning,
+                       "rk4")  # fmt: skip
         if self._get("stuck") >= HOPELESS and not self._get("told_overlap"):
             self._set(told_overlap=1)
-            warn(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
-                 StepWarning)  # fmt: skip
+            self._tell(f"{self._deepest_pair()} overlap, and no motion removes it; it is left",
+                       StepWarning, "overlap")  # fmt: skip
         if self._get("solve_status") == SolveStatus.APPROXIMATE and not self._get(
             "told_uncertified"
         ):
             self._set(told_uncertified=1)
-            warn(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
-                          "only; stepper.uncertified_steps counts them", StepWarning)  # fmt: skip
+            self._tell(f"a step obeys the laws of contact within {self._get('residual'):.1e} "
+                       "only; stepper.uncertified_steps counts them", StepWarning,
+                       "uncertified")  # fmt: skip
         if self._get("lacks"):
             self._stepped = True
             self._warn_of_friction()
@@ -537,22 +631,27 @@ class Stepper:
             self._set(nwarned=0)
             self._put(warned=np.vstack([warned, new]).astype(np.int64))
             self._set(nwarned=len(self._keep["warned"]))
-        for text in texts:
-            warn(text, FrictionWarning)
+        for text, numbers in zip(texts, new, strict=True):
+            self._tell(text, FrictionWarning, tuple(numbers.tolist()))
 
     # --- stage by stage --------------------------------------------------------------------------
 
     def smooth(self, data: Any) -> None:
         """Stage 1 of a step alone: kinematics, contacts within reach, smooth forces."""
-        if data is None or self._data() is not data:
-            self._attach(data)
+        self._ready(data)
+        self._whole = False
+        self._smooth(data)
+
+    def _smooth(self, data: Any) -> None:
         self._outcome, self._stepped = None, False
         mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
         self._set(begun=0, stop=Stage.SMOOTH)
         try:
             status = self._run(Stage.SMOOTH)
             if status == Status.CALLBACKS:
-                self._smooth_in_python(data)
+                status = self._smooth_in_python(data)
+                if status != Status.DONE:
+                    self._raise(data, status)
                 self._set(begun=1)
             elif status != Status.STOPPED:
                 self._finish(data, status)
@@ -579,19 +678,22 @@ class Stepper:
         self._set(stage=Stage.WRITE)
         self._call()
         self._go_on(data)
-        self._stepped = True
+        self._stepped = self._whole = True
 
     def constraints(self, data: Any) -> Outcome:
         """The constraints of the next step and its free motion, as arrays; nothing is solved.
 
         The state in `data` stays as it is.
         """
+        self._ready(data)
+        self._whole = False
         self._set(only_read=1)
         try:
-            self.smooth(data)
+            self._smooth(data)
             self.solve(data)
         finally:
-            self._set(only_read=0, stage=Stage.SMOOTH, begun=0, callbacks=0)
+            self._end_step()
+        self._whole = True
         return self._free_motion()
 
     def _free_motion(self) -> Outcome:
@@ -603,13 +705,14 @@ class Stepper:
     def _step_in_stages(self, data: Any) -> None:
         """Take a step stage by stage; if that fails, restore the state."""
         self._check_timestep()
+        self._whole = False
+        mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
         try:
-            self.smooth(data)
+            self._smooth(data)
             self.solve(data)
             self.finish(data)
-        except BaseException:
+        except BaseException:  # the next step makes the record anew
             self._outcome, self._stepped = None, False
-            self._set(stage=Stage.SMOOTH, begun=0, callbacks=0)
             self._restore(data)
             raise
 
@@ -736,9 +839,19 @@ def _driven(model: Any) -> np.ndarray:
     return of_bodies & mocap[np.where(of_bodies[:, None], bodies, -1)].any(axis=1)
 
 
-def _dof_name(model: Any, dof: int) -> str:
-    joint = int(model.dof_jntid[dof])
-    return name_of(model, "jnt", joint)
+def _who_has(model: Any, name: str, i: int) -> str:
+    """The joint and body, or the actuator, that entry i of qpos, of a velocity or of act is of."""
+    if name == "act":
+        return "actuator " + name_of(model, "actuator", _last_at(model.actuator_actadr, i))
+    joint = _last_at(model.jnt_qposadr, i) if name == "qpos" else int(model.dof_jntid[i])
+    body = name_of(model, "body", int(model.jnt_bodyid[joint]))
+    return f"joint {name_of(model, 'jnt', joint)} of body {body}"
+
+
+def _last_at(addresses: np.ndarray, i: int) -> int:
+    """Number of the entry with the largest address that is not beyond i."""
+    reached = np.flatnonzero((addresses >= 0) & (addresses <= i))
+    return int(reached[np.argmax(addresses[reached])])
 
 
 def _who(model: Any, outcome: Outcome) -> str:
@@ -761,6 +874,10 @@ def warn(text: str, kind: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, count = frame.f_back, count + 1
     warnings.warn(text, kind, stacklevel=count)
+
+
+def _warn(text: str, kind: type[Warning], _about: Any) -> None:
+    warn(text, kind)
 
 
 class _Kept(threading.local):

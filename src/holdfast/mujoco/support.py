@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,24 @@ def check_data(model: Any, data: Any) -> None:
         raise InputError("data", f"is {type(data).__name__}; expected mujoco.MjData")
     if data.signature != model.signature:
         raise InputError("data", "belong to another model; make them with MjData(model)")
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A whole number that is not negative, as an int; anything else is refused by name."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0 or isinstance(value, bool | np.bool_):
+        raise InputError(name, f"is {value!r}; expected a whole number of at least 0")
+    return number
+
+
+def check_timestep(model: Any) -> None:
+    """Refuse a time step that is no length of time."""
+    h = model.opt.timestep
+    if not 0.0 < h < np.inf:
+        raise InputError("model.opt.timestep", f"is {h}; it must be positive and finite")
 
 
 def check_finite(data: Any) -> None:

@@ -22,7 +22,8 @@ from holdfast.models import ContactModel
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.stepper import Stepper
-from holdfast.tools.files import Control
+from holdfast.mujoco.support import check_timestep
+from holdfast.tools.files import Control, check_duration
 
 SAMPLES = 200  # states that are measured in one run
 TOUCHING = 1e-6  # part of the mean size below which surfaces count as touching
@@ -109,6 +110,8 @@ def compare(
         progress: told the part that is done.
         watch: called after each step with the name of the variant, its model and its data.
     """
+    check_duration(duration)
+    check_timestep(model)
     runs = variants(model, data, contact)
     ruler = _Ruler(model)
     steps = max(2, round(duration / model.opt.timestep))

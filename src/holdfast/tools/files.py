@@ -2,26 +2,112 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from holdfast.errors import InputError
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.support import check_timestep
 
 Control = Callable[[float], np.ndarray]
+
+
+def check_duration(value: float, *, zero: bool = False) -> None:
+    """Refuse a duration [s] that is not finite or not positive; `zero` allows none."""
+    if not (0.0 < value < np.inf or (zero and value == 0.0)):
+        raise InputError("duration", f"is {value:g}; expected a number of seconds, more than 0")
+
+
+def check_output(path: Path, *, force: bool) -> Path:
+    """Where to write a file, looked at before the work begins.
+
+    A link is followed: what it points to is written. Devices and folders are refused, and files
+    that are there already unless `force`. The folder must be there and let us write.
+
+    Returns:
+        The path without links.
+    """
+    place = Path(os.path.realpath(path))
+    if place.is_dir():
+        raise InputError("out", f"{path} is a folder; name a file in it")
+    if place.exists() and not place.is_file():
+        raise InputError("out", f"{path} is no file but a device or a pipe; name a file")
+    if place.exists() and not force:
+        raise InputError("out", f"{path} exists; add --force to overwrite it, or name another file")
+    if not place.parent.is_dir():
+        raise InputError("out", f"the folder {place.parent} does not exist; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=place.parent):
+            pass
+    except OSError as error:
+        raise InputError("out", f"{path} cannot be written: {error.strerror}") from error
+    return place
+
+
+def write_whole(path: Path, write: Callable[[Any], object]) -> None:
+    """Write a file whole or not at all: a kill at any moment leaves the old file or the new one.
+
+    Args:
+        path: of the file.
+        write: is called with a binary stream.
+    """
+    part = tempfile.NamedTemporaryFile(  # noqa: SIM115 (it is renamed while it is closed)
+        dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
+    )
+    try:
+        with part as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(part.name, 0o666 & ~_umask())
+        os.replace(part.name, path)
+    except BaseException:
+        Path(part.name).unlink(missing_ok=True)
+        raise
+
+
+def write_somewhere(path: Path, write: Callable[[Any], object]) -> Path:
+    """Write a file whole; in the folder for temporary files if it cannot be where it should.
+
+    What took long to compute is not lost because a disk is full or a folder has gone.
+
+    Returns:
+        Where it is.
+    """
+    try:
+        write_whole(path, write)
+        return path
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="holdfast-"))
+        write_whole(folder / path.name, write)
+        return folder / path.name
+
+
+def _umask() -> int:
+    """The permissions that new files do not get; reading them means setting them."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def load_scene(path: Path) -> Any:
     """The model of an MJCF or URDF file."""
     if not path.exists():
         raise InputError("scene", f"{path} does not exist")
+    if not path.is_file():
+        raise InputError("scene", f"{path} is no file")
     try:
-        return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
+        model = mujoco.MjModel.from_xml_path(str(path))
+    except (ValueError, mujoco.FatalError, OSError) as error:
         raise InputError("scene", f"{path} cannot be read: {error}") from error
+    check_timestep(model)
+    return model
 
 
 def set_keyframe(model: Any, data: Any, keyframe: str | None) -> None:
@@ -49,21 +135,29 @@ def load_control(path: Path, model: Any) -> Control:
 
     Each row holds until the next one's time; without times, a row is one step.
     """
+    if not path.is_file():
+        raise InputError("control", f"{path} does not exist")
     if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as arrays:
-            if "ctrl" not in arrays:
-                raise InputError("control", f"{path} holds {', '.join(arrays)}; expected ctrl")
-            ctrl = np.atleast_2d(arrays["ctrl"])
-            time = arrays.get("time")
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                if "ctrl" not in arrays:
+                    raise InputError("control", f"{path} holds {', '.join(arrays)}; expected ctrl")
+                ctrl = np.atleast_2d(arrays["ctrl"])
+                time = arrays.get("time")
+        except (ValueError, OSError, BadZipFile) as error:
+            raise InputError("control", f"{path} cannot be read: {error}") from error
     elif path.suffix == ".csv":
         ctrl, time = _read_csv(path, model.nu)
     else:
         raise InputError("control", f"is {path.name}; expected .npz or .csv")
+    if ctrl.dtype.kind not in "fiu" or (time is not None and time.dtype.kind not in "fiu"):
+        raise InputError("control", f"{path} does not hold numbers")
     if ctrl.ndim != 2 or ctrl.shape[1] != model.nu:
         raise InputError("control", f"has shape {ctrl.shape}; the model has {model.nu} controls")
     if time is None:
         time = np.arange(len(ctrl)) * model.opt.timestep
-    if time.shape != (len(ctrl),) or (np.diff(time) < 0).any() or not np.isfinite(ctrl).all():
+    rises = time.shape == (len(ctrl),) and len(ctrl) > 0 and np.isfinite(time).all()
+    if not rises or (np.diff(time) < 0).any() or not np.isfinite(ctrl).all():
         raise InputError("control", "times must rise, one per row, and controls be finite")
     reach = 1e-9 * model.opt.timestep  # times that were added up step by step
 
@@ -75,7 +169,10 @@ def load_control(path: Path, model: Any) -> Control:
 
 
 def _read_csv(path: Path, nu: int) -> tuple[np.ndarray, np.ndarray | None]:
-    lines = [line for line in path.read_text().splitlines() if line.strip()]
+    try:
+        lines = [line for line in path.read_text().splitlines() if line.strip()]
+    except UnicodeDecodeError as error:
+        raise InputError("control", f"{path} is no text: {error}") from error
     if not lines:
         raise InputError("control", f"{path} is empty")
     start = 0 if _is_numbers(lines[0]) else 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -13,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.errors import InputError
 from holdfast.events import EventDriven, EventLog
 from holdfast.mujoco.stepper import Stepper
-from holdfast.tools.files import Control
+from holdfast.mujoco.support import check_timestep, whole_number
+from holdfast.tools.files import Control, check_duration, write_somewhere
 
 FORMAT = 1
 
@@ -78,21 +79,25 @@ class Recording:
             getattr(self, name).append(np.array(getattr(data, name)))
         self.step.append(step)
 
-    def save(self, path: Path) -> None:
-        """Write one .npz file, whole or not at all."""
+    def save(self, path: Path) -> Path:
+        """Write one .npz file, whole or not at all; see `write_somewhere`. Returns where it is."""
         metadata = self.metadata | {
             "format": FORMAT, "complete": self.complete, "summary": asdict(self.summary),
         }  # fmt: skip
         # Ctrl-C may come between two lines: keep what was recorded whole and is in the summary.
-        count = bisect_right(self.step, self.summary.steps)
+        count = self.count()
         arrays: dict[str, Any] = {name: np.array(getattr(self, name)[:count]) for name in
                   ("time", "qpos", "qvel", "ctrl", "sensordata")}  # fmt: skip
         if len(self.log):
             arrays |= self.log.arrays()
-        beside = path.with_name(path.name + ".part")
-        with open(beside, "wb") as file:
-            np.savez_compressed(file, metadata=json.dumps(metadata), **arrays)
-        os.replace(beside, path)
+        text = json.dumps(metadata)
+        return write_somewhere(
+            path, lambda file: np.savez_compressed(file, metadata=text, **arrays)
+        )
+
+    def count(self) -> int:
+        """How many states `save` writes."""
+        return bisect_right(self.step, self.summary.steps)
 
 
 def run(
@@ -116,6 +121,10 @@ def run(
         every: record every so many steps.
         clock: seconds.
     """
+    check_duration(duration)
+    check_timestep(stepper.model)
+    if whole_number("every", every) == 0:
+        raise InputError("every", "is 0; expected a whole number of at least 1")
     steps = max(1, round(duration / stepper.model.opt.timestep))
     spent, summary = 0.0, recording.summary
     if isinstance(stepper, EventDriven):

@@ -11,6 +11,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from holdfast.contact.laws import Law, coulomb, frictionless, stick, viscous
 from holdfast.errors import InputError
 
 LARGEST = 2**31  # bytes of a file, unpacked
@@ -52,6 +53,19 @@ class Trajectory:
     def no_slip(self) -> bool:
         """Whether the file says that contacts which push do not slide."""
         return str(self.metadata.get("contact", "")).startswith("noslip")
+
+    def law(self) -> Law | None:
+        """The law that the file says its contacts follow; None if it names none that is known."""
+        name, mu_v = self.metadata.get("contact"), self.metadata.get("mu_v")
+        if name == "viscous" and isinstance(mu_v, int | float) and 0.0 <= mu_v < float("inf"):
+            return viscous(float(mu_v))
+        known = {
+            "coulomb": coulomb,
+            "noslip": stick,
+            "noslip-all": stick,
+            "frictionless": frictionless,
+        }
+        return known[str(name)]() if str(name) in known else None
 
     @property
     def events(self) -> list[Event]:

@@ -157,11 +157,15 @@ class ReplayViewer(Loop):
         self.verdict = None
         self._verdict_text.content = "verifying ..."
 
+        law = run.law()
+
         def work() -> None:
             get = run.arrays.get
             try:
-                found = verify(self.model, run.arrays["time"], run.arrays["qpos"],
-                               run.arrays["qvel"], get("ctrl"), no_slip=run.no_slip)  # fmt: skip
+                found = verify(
+                    self.model, run.arrays["time"], run.arrays["qpos"], run.arrays["qvel"],
+                    get("ctrl"), no_slip=run.no_slip, law=law,
+                )  # fmt: skip
                 self.post(lambda: self._say(run, found))
             except (HoldfastError, mujoco.FatalError, np.linalg.LinAlgError) as error:
                 text = f"not verified: {error}"

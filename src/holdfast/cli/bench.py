@@ -1,0 +1,126 @@
+"""``holdfast bench``: this machine, our steps, rollouts and solvers beside those of others."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from holdfast.cli._common import exit_code, progress_bar
+
+SceneName = Literal["grasp", "quadruped", "pile of 20"]
+TITLES = {
+    "step": "One step from Python",
+    "rollout": "A step within many runs at once",
+    "solve": "One contact solve, cold",
+}
+LEGEND = (
+    "Ratios are over our time, median and quartiles of interleaved rounds: 3 means three times as "
+    "long as holdfast. One BLAS thread each. MuJoCo's contacts are soft, Drake has one contact "
+    "point a pair: they solve other problems than we do. A solve of ours is the call from Python; "
+    "the peers' begins with the Delassus matrix."
+)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure steps, rollouts and contact solves beside MuJoCo's, as ratios with their spread.
+
+    Drake, Pinocchio and Siconos take part where they are installed. All take turns, with one BLAS
+    thread each; a warning says if the machine is busy.
+    """
+
+    scenes: tuple[SceneName, ...] = ("grasp", "quadruped", "pile of 20")
+    """On which scenes."""
+    parts: tuple[Literal["step", "rollout", "solve"], ...] = ("step", "rollout", "solve")
+    """What to measure."""
+    seconds: float = 5.0
+    """For each part of each scene, about."""
+    quick: bool = False
+    """Half a second each, without the pile."""
+    out: Path | None = None
+    """File for the numbers as JSON, beside what is printed."""
+    format: Literal["human", "json"] = "human"
+    """How to print the result."""
+
+    @exit_code
+    def run(self) -> int:
+        """Measure and print; return the exit code."""
+        from holdfast.errors import InputError
+        from holdfast.experiments import provenance
+        from holdfast.tools.bench.run import run
+
+        if not self.scenes or not self.parts or not 0 < self.seconds < 1e5:
+            raise InputError("bench", "needs a scene, a part, and a positive number of seconds")
+        scenes = [each for each in self.scenes if not (self.quick and each.startswith("pile"))]
+        seconds = min(0.5, self.seconds) if self.quick else self.seconds
+        with progress_bar("bench", quiet=self.format == "json") as progress:
+            found = run(scenes or self.scenes, self.parts, seconds, progress)
+        result = {
+            "machine": provenance.machine(),
+            "versions": provenance.versions((*provenance.RUNS, *PEERS)),
+            "cores": found.cores, "core_share": found.core_share,
+            "parallel_speedup": found.parallel_speedup, "load": found.load,
+            "warnings": found.warnings,
+            "tables": [
+                {"part": each.part, "scene": each.scene, "contacts": each.contacts,
+                 "rows": each.rows(), "notes": each.notes}
+                for each in found.sections
+            ],
+        }  # fmt: skip
+        text = json.dumps(result, indent=1)
+        if self.out is not None:
+            try:
+                self.out.write_text(text + "\n")
+            except OSError as error:
+                raise InputError("out", f"{self.out}: {error.strerror}") from error
+        if self.format == "json":
+            print(text)
+        else:
+            _print(result)
+        for warning in found.warnings:
+            print(f"holdfast: {warning}", file=sys.stderr)
+        return 0
+
+
+PEERS = ("drake", "pin", "threadpoolctl")
+
+
+def _print(result: dict[str, Any]) -> None:
+    """Tables for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    where, versions = result["machine"], result["versions"]
+    console.print(f"{where['processor']}, {result['cores']} cores; " + ", ".join(
+        f"{name} {number}" for name, number in versions.items() if number != "not installed"
+    ), style="dim")  # fmt: skip
+    for section in result["tables"]:
+        notes = "; ".join(section["notes"])
+        if section["rows"]:
+            title = f"{TITLES[section['part']]}: {section['scene']}, {section['contacts']} contacts"
+            table = Table(title=title, caption=notes or None)
+            table.add_column("")
+            for heading in ("µs", "ratio", "quartiles", "residual"):
+                table.add_column(heading, justify="right", no_wrap=True)
+            for row in section["rows"]:
+                table.add_row(*_cells(row))
+            console.print(table)
+        elif notes:
+            console.print(f"{section['scene']}: {notes}", style="dim")
+    console.print(LEGEND, style="dim")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    ratio = row["ratio"]
+    residual = "" if row["residual"] is None else f"{row['residual']:.0e}"
+    return (row["who"], _digits(1e6 * row["seconds"]["median"]), _digits(ratio["median"]),
+            f"{_digits(ratio['low'])} – {_digits(ratio['high'])}", residual)  # fmt: skip
+
+
+def _digits(x: float) -> str:
+    """Three digits, without an exponent."""
+    return f"{x:.0f}" if x >= 100 else f"{x:.3g}"

@@ -1,0 +1,211 @@
+"""States of a saved run, as MuJoCo sees them: rows, forces, energies. For `verify`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from holdfast.contact.laws import Law
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.pair_laws import PairLaws
+
+REACH = 1e-6  # [m over the mean size] surfaces closer than this may push
+EXACT_DISTANCE = 1e-12
+DOUBT = 0.125  # part of a change of smooth forces that their mean over a step may be off by
+
+
+class Sample(NamedTuple):
+    """What MuJoCo says of one state."""
+
+    time: float
+    q: np.ndarray
+    v: np.ndarray
+    M: np.ndarray
+    f: np.ndarray  # smooth forces, with the controls from here on
+    f_end: np.ndarray  # with the controls up to here
+    power: float  # of the actuators, likewise
+    power_end: float
+    energy: float
+    kinetic: float
+    distance: float
+    gap: np.ndarray  # (n,) distance of the surfaces
+    turn: np.ndarray  # (n,) how fast surfaces curve away by spin [m/s^2]
+    mu: np.ndarray  # (n,) declared coefficient
+    law: list[Law]  # (n,) of the contacts
+    touching: np.ndarray  # (n,) contacts whose surfaces meet
+    geoms: np.ndarray  # (n, 2)
+    point: np.ndarray  # (n, 3)
+    N: np.ndarray
+    S: np.ndarray
+    T: np.ndarray
+    E: np.ndarray  # rows without a sign: equalities, torsion, rolling, dry friction
+    U: np.ndarray  # limits within reach
+    U_gap: np.ndarray
+
+
+def same(a: Sample, b: Sample) -> np.ndarray:
+    """(n,) the nearest contact of the same geoms in another sample; -1 for none."""
+    found = np.full(len(a.N), -1)
+    for i in range(len(a.N)):
+        same = np.flatnonzero((b.geoms == a.geoms[i]).all(axis=1))
+        if same.size:
+            found[i] = same[np.linalg.norm(b.point[same] - a.point[i], axis=1).argmin()]
+    return found
+
+
+def lasting(a: Sample, b: Sample, other: np.ndarray) -> np.ndarray:
+    """(n,) which contacts of a sample touch in it and in the other one."""
+    lasts = (other >= 0) & a.touching
+    lasts[lasts] = b.touching[other[lasts]]
+    return lasts
+
+
+class Eye:
+    """Looks at states with a model and data of its own."""
+
+    def __init__(self, model: Any, step: float, law: Law | None) -> None:
+        own = self.model = copy.copy(model)
+        own.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+        own.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+        own.opt.ccd_tolerance = min(own.opt.ccd_tolerance, EXACT_DISTANCE)
+        own.opt.ccd_iterations = max(own.opt.ccd_iterations, 200)
+        self.reach = REACH * max(own.stat.meansize, 1e-6)
+        own.geom_gap[:] = 0.0
+        own.pair_gap[:] = 0.0
+        self.step = step
+        self._body = np.array(model.geom_bodyid)
+        self._size = np.where(np.isfinite(own.geom_rbound), own.geom_rbound, 0.0)
+        self.data = mujoco.MjData(own)
+        self.laws = PairLaws(model, None, law or Law("stick"))
+        self.any = law is None  # any friction
+        self.tree_of = np.array(model.dof_treeid)
+        self.joint = _groups(model)
+
+    def look(
+        self,
+        time: float,
+        qpos: np.ndarray,
+        qvel: np.ndarray,
+        controls: tuple[np.ndarray, np.ndarray] | None,
+    ) -> Sample:
+        """Measure one state, with the controls up to it and those from it on."""
+        own, data = self.model, self.data
+        data.time = time
+        data.qpos[:], data.qvel[:] = qpos, qvel
+        self._widen()
+        mujoco.mj_fwdPosition(own, data)
+        mujoco.mj_fwdVelocity(own, data)
+        acting = [self._forces(ctrl) for ctrl in controls or (None,)]
+        mujoco.mj_energyPos(own, data)
+        mujoco.mj_energyVel(own, data)
+        M = np.empty((own.nv, own.nv))
+        mujoco.mj_fullM(own, data, M)
+        J = data.efc_J.reshape(data.nefc, own.nv)
+        listed = np.flatnonzero(data.contact.efc_address >= 0)
+        first, dim = data.contact.efc_address[listed], data.contact.dim[listed]
+        S, T = np.zeros((2, len(listed), own.nv))
+        S[dim >= 3], T[dim >= 3] = J[first[dim >= 3] + 1], J[first[dim >= 3] + 2]
+        geoms = data.contact.geom[listed].reshape(-1, 2)
+        friction = data.contact.friction[listed].reshape(len(listed), 5)
+        laws = [self.laws.of_pair(int(i), int(j)) for i, j in geoms]
+        declared = np.where(dim >= 3, friction[:, 0] if len(listed) else 0.0, 0.0)
+        named = np.array([np.nan if law.mu is None else law.mu for law in laws])
+        kind, kinds = data.efc_type, mujoco.mjtConstraint
+        limits = (kind == int(kinds.mjCNSTR_LIMIT_JOINT)) | (
+            kind == int(kinds.mjCNSTR_LIMIT_TENDON)
+        )
+        free = np.zeros(data.nefc, dtype=bool)
+        free[: data.ne + data.nf] = True
+        for start, count in zip(first, dim, strict=True):
+            free[start + 3 : start + count] = True
+        return Sample(
+            time=float(time),
+            q=np.array(qpos),
+            v=np.array(qvel),
+            M=M,
+            f=acting[-1][0],
+            f_end=acting[0][0],
+            power=acting[-1][1],
+            power_end=acting[0][1],
+            energy=float(data.energy.sum()),
+            kinetic=float(data.energy[1]),
+            distance=float(data.contact.dist.min(initial=self.reach)),
+            gap=data.contact.dist[listed].copy(),
+            turn=self._turn[geoms].sum(axis=1) if len(geoms) else np.zeros(0),
+            mu=np.where(np.isnan(named), declared, named),
+            law=laws,
+            touching=data.contact.dist[listed] <= self.reach,
+            geoms=geoms,
+            point=data.contact.pos[listed],
+            N=J[first].copy(),
+            S=S,
+            T=T,
+            E=J[free].copy(),
+            U=J[limits].copy(),
+            U_gap=data.efc_pos[limits].copy(),
+        )
+
+    def unexplained(self, a: Sample, b: Sample) -> float:
+        """Part of the way between two samples that no velocities between theirs can have gone.
+
+        Smooth motion goes about the mean way. Where something may have been hit in between, its
+        impulses may have turned the velocity as far as the energy lost allows.
+        """
+        own, dt, L = self.model, b.time - a.time, np.linalg.cholesky(b.M)
+        reached, off = a.q.copy(), np.empty(own.nv)
+        mujoco.mj_integratePos(own, reached, 0.5 * (a.v + b.v), dt)
+        mujoco.mj_differentiatePos(own, off, 1.0, reached, b.q)
+        first, last, change, missed = (
+            float(np.linalg.norm(L.T @ x)) for x in (a.v, b.v, b.v - a.v, off)
+        )
+        pull = dt * float(np.linalg.norm(np.linalg.solve(L, a.f)))
+        allowed = (0.5 + DOUBT) * change
+        steady = lasting(a, b, same(a, b)).all() and lasting(b, a, same(b, a)).all()
+        if not steady or len(a.U) or len(b.U):
+            allowed += change + pull + np.sqrt(max(first**2 - last**2, 0.0))
+        slack = self.reach * float(np.sqrt(b.M.diagonal().max(initial=0.0)))
+        whole = dt * max(first, last, pull) + slack
+        return max(missed - dt * allowed - slack, 0.0) / whole if whole > 0.0 else 0.0
+
+    def _forces(self, ctrl: np.ndarray | None) -> tuple[np.ndarray, float]:
+        """Smooth forces under these controls, and the power of the actuators."""
+        own, data = self.model, self.data
+        if ctrl is not None:
+            data.ctrl[:] = ctrl
+        mujoco.mj_fwdActuation(own, data)
+        mujoco.mj_fwdAcceleration(own, data)
+        return np.array(data.qfrc_smooth), float(data.qfrc_actuator @ data.qvel)
+
+    def _widen(self) -> None:
+        """Margins as wide as bodies move between samples: what they may have hit is listed."""
+        own, data = self.model, self.data
+        mujoco.mj_fwdKinematics(own, data)
+        mujoco.mj_comVel(own, data)
+        both = data.cvel[self._body]
+        arm = data.geom_xpos - data.subtree_com[own.body_rootid[self._body]]
+        speed = np.linalg.norm(both[:, 3:] + np.cross(both[:, :3], arm), axis=1)
+        spin = np.linalg.norm(both[:, :3], axis=1)
+        speed += spin * self._size
+        self._turn = spin**2 * self._size
+        pull = float(np.linalg.norm(own.opt.gravity))
+        reach = self.reach + self.step * (speed + self.step * pull)
+        own.geom_margin[:] = reach
+        own.body_margin[:] = 0.0
+        np.maximum.at(own.body_margin, self._body, reach)
+        own.pair_margin[:] = reach[own.pair_geom1] + reach[own.pair_geom2]
+        own.jnt_margin[:] = self.reach + self.step * np.abs(data.qvel).max(initial=0.0)
+
+
+def _groups(model: Any) -> np.ndarray:
+    """(nv,) coordinates that are measured in one unit: of a joint, shifts and turns apart."""
+    group, count = np.zeros(model.nv, dtype=int), 0
+    for j in range(model.njnt):
+        first = int(model.jnt_dofadr[j])
+        free = model.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE
+        ball = model.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL
+        for size in (3, 3) if free else (3,) if ball else (1,):
+            group[first : first + size] = count
+            first, count = first + size, count + 1
+    return group

@@ -1,0 +1,204 @@
+"""Arguments and files of the commands: refused by name before the work begins, never lost after."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command import holdfast
+from holdfast.cli.demo import Demo
+from holdfast.cli.simulate import Simulate
+from holdfast.errors import InputError
+from holdfast.tools import files
+
+pytestmark = pytest.mark.jit
+
+BOX = """<mujoco><worldbody><geom name="[red]floor" type="plane" size="5 5 1"/>
+  <body name="[/]box [link=x]" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+  </worldbody></mujoco>"""
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    scene = tmp_path / "box[b].xml"
+    scene.write_text(BOX)
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ({"duration": float("nan")}, "duration"),
+        ({"duration": 0.0}, "duration"),
+        ({"duration": -1.0}, "duration"),
+        ({"duration": float("inf")}, "duration"),
+        ({"every": 0}, "every"),
+        ({"every": -3}, "every"),
+        ({"contact": "viscous", "mu_v": -1.0}, "mu_v"),
+        ({"contact": "viscous", "mu_v": float("nan")}, "mu_v"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["steps", "events"])
+def test_simulate_refuses_by_name(
+    box: Path, capsys: pytest.CaptureFixture[str], arguments: dict, names: str, mode: str
+) -> None:
+    given = {"duration": 0.1, "mode": mode} | arguments
+    assert Simulate(scene=box, **given).run() == 2
+    printed = capsys.readouterr().err.splitlines()
+    assert len(printed) == 1 and printed[0].startswith(f"holdfast: {names}:")
+
+
+@pytest.mark.parametrize("timestep", ["0", "-1"])
+def test_scenes_without_a_time_step_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], timestep: str
+) -> None:
+    scene = tmp_path / "scene.xml"
+    scene.write_text(BOX.replace("<mujoco>", f'<mujoco><option timestep="{timestep}"/>'))
+    assert Simulate(scene=scene, duration=0.1).run() == 2
+    assert "timestep" in capsys.readouterr().err
+
+
+def test_demo_refuses_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert Demo(duration=float("nan")).run() == 2
+    assert Demo(boxes=(0,), duration=0.0).run() == 2
+    taken = tmp_path / "thesis.png"
+    taken.write_text("years of work")
+    assert Demo(boxes=(2,), duration=0.1, picture=taken).run() == 2
+    said = capsys.readouterr().err
+    assert "duration" in said and "boxes" in said and "--force" in said
+    assert taken.read_text() == "years of work"
+
+
+def test_names_from_scenes_are_no_markup(box: Path) -> None:
+    done = holdfast("simulate", str(box), "--duration", "0.02")
+    assert done.returncode == 0, done.stderr
+    assert "[/]box [link=x]" in done.stdout and "box[b].xml" in done.stdout
+    done = holdfast("compare", str(box), "--duration", "0.02")
+    assert done.returncode == 0, done.stderr
+    assert "box[b].xml" in done.stdout
+
+
+def test_output_is_looked_at_before_the_run(box: Path, tmp_path: Path) -> None:
+    taken, pipe, link = tmp_path / "taken.npz", tmp_path / "pipe", tmp_path / "link.npz"
+    taken.write_text("old")
+    os.mkfifo(pipe)
+    for out, says in (
+        (taken, "--force"), (pipe, "device or a pipe"), (tmp_path, "folder"),
+        (Path("/dev/null"), "device"), (tmp_path / "none" / "run.npz", "does not exist"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=says):
+            files.check_output(out, force=False)
+    assert files.check_output(taken, force=True) == taken.resolve()
+    link.symlink_to(taken)
+    with pytest.raises(InputError, match="exists"):
+        files.check_output(link, force=False)
+    assert Simulate(scene=box, duration=0.02, out=link, force=True).run() == 0
+    assert link.is_symlink()  # it was followed
+    with np.load(taken) as run:
+        assert json.loads(str(run["metadata"]))["complete"]
+    link.unlink()
+    link.symlink_to("/dev/null")
+    with pytest.raises(InputError, match="device"):
+        files.check_output(link, force=True)
+
+
+def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    with pytest.raises(InputError, match="cannot be written"):
+        files.check_output(locked / "run.npz", force=False)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    path.write_text("old")
+
+    def fails(stream) -> None:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        files.write_whole(path, fails)
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    files.write_whole(path, lambda stream: stream.write(b"new"))
+    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_finished_run_is_not_lost_with_its_folder(tmp_path: Path) -> None:
+    place = files.write_somewhere(tmp_path / "gone" / "run.npz", lambda file: file.write(b"run"))
+    assert place.name == "run.npz" and place.read_bytes() == b"run"
+    place.unlink()
+    place.parent.rmdir()
+
+
+def test_a_kill_at_any_moment_leaves_a_whole_file(tmp_path: Path) -> None:
+    """A process that writes again and again is killed; the file is one of those it has written."""
+    code = f"""
+import sys
+from pathlib import Path
+from holdfast.tools.files import write_whole
+k = 0
+while True:
+    k += 1
+    write_whole(Path({str(tmp_path / "file")!r}), lambda s: s.write(str(k).encode() * 300_000))
+    print(k, flush=True)
+"""
+    for wait in (0.05, 0.11, 0.02):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as run:
+            assert run.stdout is not None
+            run.stdout.readline()
+            time.sleep(wait)
+            run.kill()
+        text = (tmp_path / "file").read_text()
+        first = text[: len(text) // 300_000]
+        assert text == first * 300_000
+        shown = [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
+        assert len(shown) == 1  # what is left of a part is hidden, and not taken for a result
+
+
+COMMANDS = {
+    "simulate": ("simulate", "SCENE", "--duration", "1000", "--out", "OUT"),
+    "events": ("simulate", "SCENE", "--duration", "1000", "--mode", "events"),
+    "compare": ("compare", "SCENE", "--duration", "1000"),
+    "demo": ("demo", "--duration", "1000", "--boxes", "2", "--picture", "OUT"),
+    "reproduce": ("reproduce", "scaling", "--out", "OUT"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("wait", [3.0, 8.0])
+def test_an_interrupt_ends_a_command_within_a_second(
+    box: Path, tmp_path: Path, name: str, wait: float
+) -> None:
+    names = {"SCENE": str(box), "OUT": str(tmp_path / "out.npz")}
+    command = [names.get(word, word) for word in COMMANDS[name]]
+    listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(
+        [sys.executable, "-m", "holdfast", *command], stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, text=True, preexec_fn=listen,
+    ) as run:  # fmt: skip
+        time.sleep(wait)
+        begin = time.monotonic()
+        run.send_signal(signal.SIGINT)
+        try:
+            _, errors = run.communicate(timeout=20)
+        finally:
+            run.kill()
+        took = time.monotonic() - begin
+    lines = [line for line in errors.splitlines() if "holdfast:" in line]
+    lines = [line for line in lines if "compiling" not in line]
+    assert run.returncode == 130, errors
+    assert len(lines) == 1 and "interrupted" in lines[0], errors
+    assert "Traceback" not in errors and took < 1.5, took  # of which a busy machine takes a part

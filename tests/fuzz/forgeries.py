@@ -1,0 +1,291 @@
+"""Forged trajectories: honest runs, and thirty and more ways to lie about them.
+
+A forgery keeps what a cheap check looks at (positions and velocities agree, nothing sinks in, no
+energy is gained) wherever it can, and breaks one law.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import holdfast as hf
+
+FLOOR = '<geom name="floor" type="plane" size="20 20 1" friction=".5 .005 .0001"/>'
+BALL = ('<body name="ball" pos="0 0 .6"><freejoint/><geom size=".1" mass="1"/></body>')  # fmt: skip
+BOX = """<body name="box" pos="0 0 {z}" euler="{euler}"><freejoint/>
+  <geom type="box" size=".1 .1 .1" mass="1" friction=".5 .005 .0001"/></body>"""
+FLAT = BOX.format(z=0.1, euler="0 0 0")
+TILTED = BOX.format(z=0.5, euler="20 30 0")
+PAIR = """<body name="one" pos="-.5 0 5"><freejoint/><geom size=".1" mass="1"/></body>
+  <body name="two" pos=".1 0 5"><freejoint/><geom size=".1" mass="1"/></body>"""
+PENDULUM = """<body pos="0 0 2"><joint name="j" axis="0 1 0" limited="true" range="-40 200"/>
+  <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1"/></body>"""
+CART = """<body pos="0 0 .1"><joint name="x" type="slide" axis="1 0 0"/>
+  <geom type="box" size=".1 .1 .1" mass="2" contype="0" conaffinity="0"/></body>"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trajectory and the law that it claims."""
+
+    model: Any
+    time: np.ndarray
+    qpos: np.ndarray
+    qvel: np.ndarray
+    ctrl: np.ndarray | None
+    law: hf.Law
+    no_slip: bool = False
+
+
+def _model(bodies: str, more: str = "", option: str = "") -> Any:
+    return mujoco.MjModel.from_xml_string(
+        f"<mujoco><option timestep='.002' {option}/><worldbody>{FLOOR}{bodies}</worldbody>"
+        f"{more}</mujoco>"
+    )
+
+
+def _simulate(model: Any, steps: int, qvel: Any = None, *, law: hf.Law | None = None,
+              every: int = 1, events: bool = False, ctrl: Any = None) -> Run:  # fmt: skip
+    data = mujoco.MjData(model)
+    if qvel is not None:
+        data.qvel[: len(qvel)] = qvel
+    if ctrl is not None:
+        data.ctrl[:] = ctrl
+    stepper: Any = hf.EventDriven(model) if events else hf.Stepper(model, law, warn=False)
+    states = [(data.time, data.qpos.copy(), data.qvel.copy(), data.ctrl.copy())]
+    for k in range(steps):
+        stepper.step(data)
+        if (k + 1) % every == 0:
+            states.append((data.time, data.qpos.copy(), data.qvel.copy(), data.ctrl.copy()))
+    time, q, v, u = (np.array(column) for column in zip(*states, strict=True))
+    stick = events or (law is not None and law.kind == "stick")
+    return Run(model, time, q, v, u if model.nu else None,
+               hf.stick() if stick else law or hf.coulomb(), no_slip=stick)  # fmt: skip
+
+
+HONEST: dict[str, Callable[[], Run]] = {
+    "ball": lambda: _simulate(_model(BALL), 400, events=True),
+    "ball coarse": lambda: _simulate(_model(BALL), 400, every=10),
+    "tumble": lambda: _simulate(_model(TILTED), 500, [1, 0, 0, 2, 3, 1]),
+    "slide": lambda: _simulate(_model(FLAT), 300, [2.0, 0.0]),
+    "slide coarse": lambda: _simulate(_model(FLAT), 200, [3.0], every=5),
+    "stick": lambda: _simulate(_model(BOX.format(z=0.3, euler="20 30 0")), 300, law=hf.stick()),
+    "viscous": lambda: _simulate(_model(FLAT), 200, [1.0], law=hf.viscous(2.0)),
+    "pair": lambda: _simulate(_model(PAIR), 300, [1.0]),
+    "pendulum": lambda: _simulate(_model(PENDULUM), 500),
+    "cart": lambda: _simulate(
+        _model(CART, '<actuator><motor joint="x"/></actuator>'), 200, ctrl=[3.0]
+    ),
+    "two": lambda: _simulate(_model(FLAT + BALL.replace("0 0 .6", "0 .05 .6")), 300),
+}
+
+
+@cache
+def honest(name: str) -> Run:
+    return HONEST[name]()
+
+
+def _moved(run: Run, begin: int, v: Any, coordinates: slice | list[int]) -> Run:
+    """The run with other velocities from a sample on, and positions that follow from them."""
+    q, w = run.qpos.copy(), run.qvel.copy()
+    w[begin:, coordinates] = v
+    for k in range(begin, len(q)):
+        mean = 0.5 * (w[k - 1] + w[k])
+        q[k] = q[k - 1]
+        mujoco.mj_integratePos(run.model, q[k], mean, run.time[k] - run.time[k - 1])
+    return replace(run, qpos=q, qvel=w)
+
+
+def _landing(run: Run, coordinate: int = 2) -> int:
+    """The first sample after the fall."""
+    return int(np.flatnonzero((run.qvel[1:, coordinate] - run.qvel[:-1, coordinate]) > 0.05)[0]) + 1
+
+
+def _other_model(change: Callable[[Any], None], bodies: str, steps: int = 300, qvel: Any = None,
+                 every: int = 1, **kwargs: Any) -> Run:  # fmt: skip
+    """A run of a changed model that is given out for one of the model as it is."""
+    model = _model(bodies)
+    changed = copy.copy(model)
+    change(changed)
+    mujoco.mj_setConst(changed, mujoco.MjData(changed))
+    return replace(_simulate(changed, steps, qvel, every=every, **kwargs), model=model)
+
+
+def _gravity(factor: float) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        model.opt.gravity[2] *= factor
+
+    return change
+
+
+def _mass(body: int, factor: float) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        model.body_mass[body] *= factor
+        model.body_inertia[body] *= factor
+
+    return change
+
+
+def _friction(mu: float) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        model.geom_friction[:, 0] = mu
+
+    return change
+
+
+def _hover(height: float, name: str = "ball") -> Run:
+    run = honest(name)
+    k = _landing(run)
+    q, v = run.qpos.copy(), run.qvel.copy()
+    q[k:] = q[-1]
+    q[k:, 2] = 0.1 + height
+    v[k:] = 0.0
+    # it stops in the air, at the height where it is: the sample before is put there, too
+    before = int(np.flatnonzero(q[:k, 2] > 0.1 + height)[-1])
+    q[before + 1 : k], v[before + 1 : k] = q[k], 0.0
+    return replace(run, qpos=q, qvel=v)
+
+
+def _bounce(restitution: float, name: str = "ball") -> Run:
+    run = honest(name)
+    h, g, z, w = 1e-4, 9.81, 0.6, 0.0
+    q, v = run.qpos.copy(), run.qvel.copy()
+    k, t = 0, 0.0
+    for k, end in enumerate(run.time):
+        while t < end - 1e-12:
+            dt = min(h, end - t)
+            z, w, t = z + dt * w - 0.5 * g * dt * dt, w - g * dt, t + dt
+            if z <= 0.1 and w < 0.0:
+                z, w = 0.1, -restitution * w
+        q[k, 2], v[k, 2] = z, w
+    return replace(run, qpos=q, qvel=v)
+
+
+def _scaled_time(name: str, factor: float) -> Run:
+    run = honest(name)
+    return replace(run, time=run.time * factor, qvel=run.qvel / factor)
+
+
+def _ghost_push(name: str, at: int, dv: float, coordinate: int = 0) -> Run:
+    run = honest(name)
+    v = run.qvel.copy()
+    v[at:, coordinate] += dv
+    return _moved(run, at, v[at:, [coordinate]], [coordinate])
+
+
+def _sunk(depth: float) -> Run:
+    run = honest("ball")
+    k, q = _landing(run), run.qpos.copy()
+    q[k:, 2] -= depth
+    return replace(run, qpos=q)
+
+
+def _stops_before_the_limit() -> Run:
+    run = honest("pendulum")
+    q, v = run.qpos.copy(), run.qvel.copy()
+    k = int(np.flatnonzero(q[:, 0] > 1.0)[0])
+    q[k:], v[k:] = q[k], 0.0
+    return replace(run, qpos=q, qvel=v)
+
+
+def _leap(name: str = "slide") -> Run:
+    """A box at rest jumps off the floor by itself."""
+    run = honest(name)
+    q, v = run.qpos.copy(), run.qvel.copy()
+    k = len(q) - 60
+    t = run.time[k:] - run.time[k]
+    v[k:, 2] = 1.0 - 9.81 * t
+    q[k:, 2] = 0.1 + 1.0 * t - 0.5 * 9.81 * t**2
+    return replace(run, qpos=q, qvel=v)
+
+
+def _constant_slide(name: str, law: hf.Law | None = None) -> Run:
+    run = honest(name)
+    forged = _moved(run, 1, run.qvel[0, 0], [0])
+    return forged if law is None else replace(forged, law=law, no_slip=False)
+
+
+def _claimed(run: Run, law: hf.Law, *, no_slip: bool = False) -> Run:
+    return replace(run, law=law, no_slip=no_slip)
+
+
+FORGERIES: dict[str, Callable[[], Run]] = {
+    "gravity 2 % less": lambda: _other_model(_gravity(0.98), BALL),
+    "gravity 2 % more": lambda: _other_model(_gravity(1.02), BALL),
+    "gravity 2 % less, coarse": lambda: _other_model(_gravity(0.98), BALL, every=10),
+    "gravity 2 % less, tumbling": lambda: _other_model(
+        _gravity(0.98), BOX.format(z=0.8, euler="20 30 0"), 150, [1, 0, 0, 2, 3, 1]
+    ),
+    "no gravity": lambda: _other_model(_gravity(0.0), BALL),
+    "gravity upside down": lambda: _other_model(_gravity(-1.0), BALL),
+    "time 1 % slower": lambda: _scaled_time("ball", 1.01),
+    "time twice as fast": lambda: _scaled_time("tumble", 0.5),
+    "time 1 % slower, coarse": lambda: _scaled_time("ball coarse", 1.01),
+    "hovers 1 mm": lambda: _hover(1e-3),
+    "hovers 5 cm": lambda: _hover(0.05),
+    "hovers 1 mm, coarse": lambda: _hover(1e-3, "ball coarse"),
+    "hovers 5 mm, coarse": lambda: _hover(5e-3, "ball coarse"),
+    "bounces without loss": lambda: _bounce(1.0),
+    "bounces with half its speed": lambda: _bounce(0.5),
+    "bounces without loss, coarse": lambda: _bounce(1.0, "ball coarse"),
+    "bounces with more speed": lambda: _bounce(1.1),
+    "one mass doubled": lambda: _other_model(_mass(1, 2.0), PAIR, 300, [1.0]),
+    "other mass doubled": lambda: _other_model(_mass(2, 2.0), PAIR, 300, [1.0]),
+    "one mass a tenth more": lambda: _other_model(_mass(1, 1.1), PAIR, 300, [1.0]),
+    "mass under a motor doubled": lambda: replace(
+        _simulate(_heavy_cart(), 200, ctrl=[3.0]), model=honest("cart").model
+    ),
+    "half the friction": lambda: _other_model(_friction(0.25), FLAT, 300, [2.0]),
+    "twice the friction": lambda: _other_model(_friction(1.0), FLAT, 150, [2.0]),
+    "a tenth more friction": lambda: _other_model(_friction(0.55), FLAT, 150, [2.0]),
+    "no friction": lambda: _constant_slide("slide"),
+    "no friction, coarse": lambda: _constant_slide("slide coarse"),
+    "slides and says viscous": lambda: _constant_slide("slide", hf.viscous(2.0)),
+    "slides and says no slip": lambda: _claimed(honest("slide"), hf.stick(), no_slip=True),
+    "drags and says Coulomb": lambda: _claimed(honest("viscous"), hf.coulomb()),
+    "drag half as strong": lambda: _claimed(honest("viscous"), hf.viscous(4.0)),
+    "a push from nobody": lambda: _ghost_push("ball", 50, 0.01),
+    "a small push from nobody": lambda: _ghost_push("tumble", 50, 1e-3),
+    "a spin from nobody": lambda: _ghost_push("ball", 50, 0.05, 4),
+    "sunk by a micrometre": lambda: _sunk(1e-6),
+    "stops before the limit": _stops_before_the_limit,
+    "leaps by itself": _leap,
+    "played backwards": lambda: _backwards("slide"),
+    "played backwards, falling": lambda: _backwards("tumble"),
+    "a teleport": lambda: _teleport(),
+    "a forgotten body": lambda: _forgotten(),
+}
+
+
+def _heavy_cart() -> Any:
+    model = copy.copy(honest("cart").model)
+    model.body_mass[1] *= 2.0
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
+
+
+def _backwards(name: str) -> Run:
+    run = honest(name)
+    return replace(run, qpos=run.qpos[::-1].copy(), qvel=-run.qvel[::-1])
+
+
+def _teleport() -> Run:
+    run = honest("tumble")
+    q = run.qpos.copy()
+    q[len(q) // 2 :, 0] += 0.05
+    return replace(run, qpos=q)
+
+
+def _forgotten() -> Run:
+    """A light ball beside a heavy box that lies still: it stands in the air."""
+    run = honest("two")
+    q, v = run.qpos.copy(), run.qvel.copy()
+    q[50:, 7:], v[50:, 6:] = q[50, 7:], 0.0
+    return replace(run, qpos=q, qvel=v)

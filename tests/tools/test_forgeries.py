@@ -1,0 +1,106 @@
+"""Forged trajectories do not pass, honest ones do."""
+
+from __future__ import annotations
+
+import json
+import resource
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuzz.forgeries import FORGERIES, HONEST, Run, honest
+from holdfast.cli.verify import Verify
+from holdfast.tools.verify import Verdict, verify
+
+pytestmark = pytest.mark.jit
+
+
+def audit(run: Run) -> Verdict:
+    return verify(run.model, run.time, run.qpos, run.qvel, run.ctrl, law=run.law,
+                  no_slip=run.no_slip)  # fmt: skip
+
+
+def failed(verdict: Verdict) -> list[str]:
+    return [f"{c.name} {c.worst:.2g} at {c.time:.3g}" for c in verdict.checks if not c.passed]
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_run_passes(name: str) -> None:
+    verdict = audit(honest(name))
+    # Symplectic Euler gains energy of its order in free flight; that is told, and not forged.
+    others = [each for each in failed(verdict) if not each.startswith(("energy", "distance"))]
+    assert not others, failed(verdict)
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_does_not_pass(name: str) -> None:
+    verdict = audit(FORGERIES[name]())
+    assert [each for each in failed(verdict) if not each.startswith("energy")], verdict
+
+
+def test_there_are_thirty_forgeries() -> None:
+    assert len(FORGERIES) >= 30
+
+
+SCENE = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 1"><freejoint/>
+  <geom size=".1"/></body></worldbody></mujoco>"""
+
+
+def write_bomb(path: Path, shape: tuple[int, ...]) -> None:
+    """An array of zeros that is small in the file and large in memory."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
+    header = header.ljust(117) + "\n"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, each in (("time", None), ("qpos", shape), ("qvel", None)):
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                if each is None:
+                    np.save(stream, np.zeros((2, 6) if name == "qvel" else 2))
+                else:
+                    stream.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little"))
+                    stream.write(header.encode())
+                    for _ in range(100):
+                        stream.write(bytes(1 << 20))
+
+
+@pytest.mark.parametrize("shape", [(400_000_000,), (2, 100_000_000), (57_000_000, 7)])
+def test_a_bomb_is_not_read(
+    tmp_path: Path, shape: tuple[int, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene, bomb = tmp_path / "scene.xml", tmp_path / "bomb.npz"
+    scene.write_text(SCENE)
+    write_bomb(bomb, shape)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert Verify(trajectory=bomb, scene=scene).run() == 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # [kB]
+    assert "qpos" in capsys.readouterr().err
+
+
+def test_metadata_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.npz"
+    np.savez_compressed(path, time=[0.0], qpos=[[0.0]], qvel=[[0.0]], metadata="x" * 10_000_000)
+    assert Verify(trajectory=path).run() == 2
+    assert "metadata has" in capsys.readouterr().err
+
+
+def test_objects_are_not_unpickled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scene, path = tmp_path / "scene.xml", tmp_path / "run.npz"
+    scene.write_text(SCENE)
+    np.savez(path, time=np.array([print], dtype=object), qpos=[[0.0]], qvel=[[0.0]])
+    assert Verify(trajectory=path, scene=scene).run() == 2
+    assert "objects" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("contact", ["viscous", "frictionless"])
+def test_a_file_does_not_choose_a_law_that_allows_more(
+    tmp_path: Path, contact: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = FORGERIES["no friction"]()
+    scene, path = tmp_path / "scene.xml", tmp_path / "run.npz"
+    scene.write_text(SCENE.replace('<geom size=".1"/>', '<geom type="box" size=".1 .1 .1"/>'))
+    metadata = json.dumps({"contact": contact, "mu_v": 1e-9, "scene": str(scene)})
+    np.savez(path, time=run.time, qpos=run.qpos, qvel=run.qvel, metadata=metadata)
+    assert Verify(trajectory=path).run() == 2
+    assert f"--contact {contact}" in capsys.readouterr().err
+    assert Verify(trajectory=path, contact="coulomb").run() == 1
