@@ -9,13 +9,13 @@ PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint format docs bench reproduce clean
+.PHONY: help demo test test-all lint format docs gallery browser bench reproduce clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/stamp-core  ## solve the 36-contact grasp and print a table
-	@$(BIN)/python -m holdfast demo
+demo: $(VENV)/stamp-core  ## a cube slides, a gripper holds, a robot stands: tables, a picture
+	@$(BIN)/python -m holdfast demo --picture holdfast-demo.png
 
 test: $(VENV)/stamp-dev  ## tests that take seconds
 	@$(BIN)/python -m pytest -q -m "not slow"
@@ -38,6 +38,18 @@ format: $(VENV)/stamp-dev  ## let ruff format the code and fix what it can
 docs: $(VENV)/stamp-docs  ## HTML pages in docs/_build/html; warnings are errors
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+gallery: $(VENV)/stamp-dev  ## every picture of README and docs, in docs/images
+	@$(BIN)/python -m holdfast demo --picture docs/images/demo.png \
+		--video docs/images/side_by_side.gif --width 240 --fps 12.5 --duration 4
+	@$(BIN)/python docs/gallery.py
+
+browser:  ## Debian's Chromium, ffmpeg and EGL, which tests of the viewer and of videos use
+	@if ! command -v chromium > /dev/null || ! ldconfig -p | grep -q libEGL.so.1; then \
+		apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+			chromium libegl1 libgl1-mesa-dri > /dev/null; \
+	fi
 
 bench: $(VENV)/stamp-bench  ## ratios against other solvers on this machine
 	@$(BIN)/python benchmarks/run.py

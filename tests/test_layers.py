@@ -1,6 +1,6 @@
 """Folders are layers: imports go one way, and private modules stay private.
 
-    errors, _cache, _jit < linalg < lcp < contact < models < mujoco < events < gym < tools
+    errors, _cache, _jit, _html < linalg < lcp < contact < models < mujoco < events < gym < tools
       < experiments < cli
 
 A module may import from its own folder and from those before it. Modules whose name begins with an
@@ -20,7 +20,7 @@ import pytest
 import holdfast
 
 ROOT = Path(holdfast.__file__).parent
-BASE = ("errors", "_cache", "_jit")
+BASE = ("errors", "_cache", "_jit", "_html")
 LAYERS = (
     "linalg", "lcp", "contact", "models", "mujoco", "events", "gym", "tools", "experiments", "cli",
 )  # fmt: skip

@@ -13,7 +13,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast import contact, errors, lcp
+from holdfast import _html, contact, errors, lcp
 from holdfast.contact import (
     ContactProblem,
     ContactSolution,
@@ -122,6 +122,10 @@ __all__ = [
     "sweep",
     "viscous",
 ]
+
+# what notebooks show
+for _class, _shown in ((ContactProblem, _html.of_problem), (ContactSolution, _html.of_solution)):
+    setattr(_class, "_repr_html_", _shown)  # noqa: B010
 
 # imported when first used: MuJoCo is large
 _OF_MUJOCO = (

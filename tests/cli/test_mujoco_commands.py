@@ -168,12 +168,19 @@ def test_compare_for_people(box: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_demo_draws_a_picture(tmp_path: Path) -> None:
+@pytest.mark.jit
+def test_demo_shows_what_one_can_see(tmp_path: Path) -> None:
     picture = tmp_path / "demo.png"
-    done = holdfast("demo", "--boxes", "2", "--duration", "0.2", "--picture", str(picture),
+    done = holdfast("demo", "--duration", "1", "--width", "80", "--picture", str(picture),
                     "--format", "json")  # fmt: skip
     assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert len(result["scenes"]) == 2 and picture.stat().st_size > 10_000
-    for rows in result["scenes"].values():
-        assert rows[-1]["name"] == "holdfast" and rows[-1]["drift"] < 1e-9
+    cube, gripper, robot = json.loads(done.stdout)["scenes"]
+    assert cube["values"]["holdfast"] == pytest.approx(
+        {"slid, m": 3.535238, "lifted, mm": 0.0, "tilted, deg": 0.0}, abs=1e-5
+    )
+    assert cube["values"]["MuJoCo"]["lifted, mm"] > 50
+    assert cube["values"]["MuJoCo + noslip"]["tilted, deg"] > 90  # it flips
+    for scene in (gripper, robot):
+        assert scene["values"]["holdfast"]["moved, mm"] < 1e-6
+        assert scene["values"]["MuJoCo"]["moved, mm"] > 1
+    assert picture.stat().st_size > 5_000 or "no OpenGL" in done.stderr

@@ -13,6 +13,7 @@ import holdfast as hf
 from event_scenes import BALL, box, load
 from holdfast.cli.simulate import Simulate
 from holdfast.cli.verify import Verify
+from holdfast.tools.scenes import row_of_boxes
 from holdfast.tools.verify import Tolerances, verify
 
 pytestmark = pytest.mark.jit
@@ -43,6 +44,19 @@ def test_honest_run_passes() -> None:
 
 def failed(verdict: object) -> set[str]:
     return {check.name for check in verdict.checks if not check.passed}  # pyright: ignore
+
+
+def test_rounding_of_what_rests_is_no_gain_of_energy() -> None:
+    """Kinetic energies of 1e-30 J are no scale for gains of 1e-15 J."""
+    model = mujoco.MjModel.from_xml_string(row_of_boxes(2))
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    states = []
+    for _ in range(50):
+        stepper.step(data)
+        states.append((data.time, data.qpos.copy(), data.qvel.copy(), data.ctrl.copy()))
+    verdict = verify(model, *map(np.array, zip(*states, strict=True)))
+    assert verdict.passed and verdict["energy"].judged
 
 
 def test_forged_runs_are_found_out_and_timed() -> None:

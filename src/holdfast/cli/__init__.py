@@ -12,6 +12,7 @@ from holdfast.cli.reproduce import Reproduce
 from holdfast.cli.simulate import Simulate
 from holdfast.cli.sweep import Sweep
 from holdfast.cli.verify import Verify
+from holdfast.cli.view import View
 from holdfast.cli.warmup import Warmup
 
 
@@ -19,7 +20,7 @@ def main() -> None:
     """Run the command named on the command line."""
     commands = {
         "demo": Demo, "simulate": Simulate, "compare": Compare, "verify": Verify,
-        "sweep": Sweep, "bench": Bench, "reproduce": Reproduce, "warmup": Warmup,
+        "view": View, "sweep": Sweep, "bench": Bench, "reproduce": Reproduce, "warmup": Warmup,
     }  # fmt: skip
     run(
         lambda: tyro.extras.subcommand_cli_from_dict(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
-from holdfast.errors import HoldfastError, SolveError
+from holdfast.errors import HoldfastError, InputError, SolveError
 from holdfast.tools.contact_names import ContactName, contact_model
+from holdfast.tools.progress import progress_bar
 
 __all__ = ["ContactName", "contact_model", "exit_code", "progress_bar"]
 
@@ -31,13 +32,51 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
     return guarded
 
 
-@contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr that is told the part that is done."""
-    from rich.console import Console
-    from rich.progress import Progress
+def check_outputs(video: Path | None, picture: Path | None) -> None:
+    """Refuse, before a run, what could not be drawn or written after it."""
+    if video is None and picture is None:
+        return
+    from holdfast.tools import video as tools
 
-    console = Console(stderr=True, quiet=quiet)
-    with Progress(console=console, transient=True, disable=quiet) as progress:
-        task = progress.add_task(what, total=1.0)
-        yield lambda part: progress.update(task, completed=part)
+    if video is not None:
+        tools.check_path(video, tools.VIDEOS, "video")
+    if picture is not None:
+        tools.check_path(picture, tools.PICTURES, "picture")
+
+
+def write_outputs(
+    films: Sequence[Any], video: Path | None, picture: Path | None, *, camera: str = "",
+    quiet: bool = False,
+) -> None:  # fmt: skip
+    """Write films side by side as a video, and their end as a picture."""
+    from holdfast.tools import video as tools
+
+    view = tools.View(camera=camera)
+    films = [film for film in films if film.moments]
+    if video is not None and films:
+        with progress_bar(f"drawing {video.name}", quiet=quiet) as progress:
+            tools.write_video(video, films, view=view, progress=progress)
+    if picture is not None and films:
+        tools.write_picture(picture, films, view=view)
+
+
+def check_camera(model: Any, camera: str | None) -> str:
+    """The name of a camera of the model; empty for none."""
+    names = [model.camera(i).name for i in range(model.ncam)]
+    if camera and camera not in names:
+        known = ", ".join(map(repr, names)) or "none"
+        raise InputError("camera", f"is {camera!r}; the model has {known}")
+    return camera or ""
+
+
+def creep_caption(model: Any) -> Callable[[Any], str]:
+    """Text for films: how fast contacts slide in a state."""
+    from holdfast.tools.observe import Observer
+
+    observer = Observer(model)
+
+    def caption(data: Any) -> str:
+        speed = 1e3 * observer.measure(data).creep
+        return f"contacts slide at {speed if speed > 1e-6 else 0.0:.3g} mm/s"
+
+    return caption

@@ -10,7 +10,16 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import ContactName, contact_model, exit_code, progress_bar
+from holdfast.cli._common import (
+    ContactName,
+    check_camera,
+    check_outputs,
+    contact_model,
+    creep_caption,
+    exit_code,
+    progress_bar,
+    write_outputs,
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,12 @@ class Compare:
     """Name or number of the keyframe to start from; the first one by default."""
     control: Path | None = None
     """Controls over time, .npz or .csv."""
+    video: Path | None = None
+    """Video to write, .mp4 or .gif: MuJoCo and holdfast side by side, contact forces drawn."""
+    picture: Path | None = None
+    """Picture of the end of both runs to write, .png."""
+    camera: str | None = None
+    """Camera of the model to draw with; by default one that shows all that moves."""
     format: Literal["human", "json"] = "human"
     """How to print the result."""
 
@@ -54,15 +69,34 @@ class Compare:
 
         files.check_duration(self.duration)
         contact = contact_model(self.contact, self.mu_v)
+        check_outputs(self.video, self.picture)
         model = files.load_scene(self.scene)
+        camera = check_camera(model, self.camera)
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
+        films = self._films(model) if self.video or self.picture else {}
+
+        def watch(name: str, model: Any, data: Any) -> None:
+            if name in films:
+                films[name].watch(data)
+
         with progress_bar("comparing", quiet=self.format == "json") as progress:
-            return compare(
+            rows = compare(
                 model, data, duration=self.duration, control=control, progress=progress,
-                contact=contact,
+                contact=contact, watch=watch if films else None,
             )  # fmt: skip
+        if films:
+            write_outputs(list(films.values()), self.video, self.picture, camera=camera,
+                          quiet=self.format == "json")  # fmt: skip
+        return rows
+
+    def _films(self, model: Any) -> dict[str, Any]:
+        """One film of MuJoCo as the scene configures it, one of ours."""
+        from holdfast.tools.video import Film
+
+        caption = creep_caption(model)
+        return {name: Film(model, name, caption=caption) for name in ("MuJoCo", "holdfast")}
 
 
 def print_rows(title: str, rows: list[Any]) -> None:

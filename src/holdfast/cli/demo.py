@@ -1,4 +1,4 @@
-"""``holdfast demo``: the paper's grasp and a pinched capsule, held, beside MuJoCo."""
+"""``holdfast demo``: a cube that slides, a gripper that holds, a robot that stands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
-from holdfast.cli._common import exit_code, progress_bar
-from holdfast.cli.compare import print_rows
+from holdfast.cli._common import check_outputs, exit_code, progress_bar
 from holdfast.errors import InputError
 from holdfast.experiments.grasp.scene import grasp
 from holdfast.experiments.maximal import Scene
-
-PICTURE = Path("holdfast-demo.png")
 
 
 @dataclass(frozen=True)
@@ -37,101 +34,119 @@ class Row:
 
 @dataclass(frozen=True)
 class Demo:
-    """The grasp of the paper and a pinched capsule: tables, and a picture beside MuJoCo.
+    """Three things that one can see, by MuJoCo and by holdfast: tables, a picture, a video.
 
-    First one step of the grasp, a row of boxes held between two grippers: gravity pulls the boxes
-    down, only the squeeze holds them. Every solver gets the same no-slip problem; the velocity
-    after the step is zero when the boxes are held. Then the grasp and a capsule between two pads
-    are simulated, by MuJoCo with several settings and by holdfast.
+    A cube slides without lifting, a gripper holds a capsule without creep, and a quadruped stands
+    on a slope without drifting. The exit code is 1 if holdfast does not do so.
     """
 
-    boxes: tuple[int, ...] = (2, 3, 4, 8)
-    """How many boxes in the row; the paper has two."""
-    duration: float = 1.0
-    """Seconds to simulate of each scene; 0 leaves them out."""
-    picture: Path | None = PICTURE
-    """Where to draw how far the held objects slide; this file is overwritten."""
-    force: bool = False
-    """Overwrite the picture whatever its name."""
+    duration: float = 5.0
+    """Seconds for which the gripper holds, and half of those for which the robot stands; 0 leaves
+    all scenes out."""
+    picture: Path | None = None
+    """Picture of all scenes to write, .png."""
+    video: Path | None = None
+    """Video of all scenes to write, .mp4 or .gif."""
+    width: int = 400
+    """Of one scene in pictures and videos [pixels]; they are three quarters as high."""
+    fps: float = 20.0
+    """Frames of a video per second."""
+    boxes: tuple[int, ...] = ()
+    """Also solve one step of the paper's grasp by every solver, for each of these numbers of boxes
+    held between two grippers; the paper has two."""
     format: Literal["human", "json"] = "human"
     """How to print the result."""
 
     @exit_code
     def run(self) -> int:
-        """Print the tables; return the exit code, 1 if something was not held."""
+        """Print the tables, write what is asked for; return the exit code."""
         from holdfast.tools import files
 
         files.check_duration(self.duration, zero=True)
         bad = [boxes for boxes in self.boxes if boxes < 1]
         if bad:
             raise InputError("boxes", f"has {bad[0]}; a row has one box at least")
-        picture = None
-        if self.picture is not None and self.duration > 0:
-            force = self.force or self.picture == PICTURE
-            picture = files.check_output(self.picture, force=force)
+        quiet = self.format == "json"
+        can_draw = self._can_draw()
         rows = [row for boxes in self.boxes for row in _rows(boxes)]
-        human = self.format == "human"
-        if human:
-            _print(rows)
-        scenes = _simulate(self.duration, quiet=not human) if self.duration > 0 else {}
-        if not human:
-            both = {
-                "solvers": [asdict(row) for row in rows],
-                "scenes": {name: [asdict(row) for row in table] for name, table in scenes.items()},
-            }
-            json.dump(both, sys.stdout, indent=1)
+        shown = self._show(quiet=quiet) if self.duration > 0 else []
+        if quiet:
+            json.dump(
+                {
+                    "solvers": [asdict(row) for row in rows],
+                    "scenes": [_as_json(each) for each in shown],
+                },
+                sys.stdout, indent=1,
+            )  # fmt: skip
             print()
         else:
-            for name, table in scenes.items():
-                print_rows(f"{name}, {self.duration:g} s", table)
-        if scenes and picture is not None:
-            place = files.write_somewhere(picture, lambda stream: _draw(scenes, stream))
-            shown = self.picture if place == picture else place
-            print(shown if human else "", file=sys.stdout if human else sys.stderr)
-        held = all(row.speed < 1e-12 for row in rows)
-        held &= all(table[-1].drift < 1e-9 and not table[-1].problem for table in scenes.values())
+            for each in shown:
+                _print_scene(each)
+            if rows:
+                _print(rows)
+        if shown and can_draw:
+            self._draw(shown, quiet=quiet)
+        held = all(row.speed < 1e-12 for row in rows) and all(each.passed for each in shown)
         return 0 if held else 1
 
+    def _can_draw(self) -> bool:
+        """Whether what is asked for can be drawn here; if not, say what to install."""
+        from holdfast.tools.render import NoPictureError
 
-def _simulate(duration: float, *, quiet: bool) -> dict[str, list[Any]]:
-    """Run the two scenes under MuJoCo's settings and ours."""
-    from holdfast.mujoco._mj import mujoco
-    from holdfast.tools import files, scenes
-    from holdfast.tools.compare import compare
+        try:
+            check_outputs(self.video, self.picture)
+        except NoPictureError as error:
+            print(f"holdfast: no picture, {error}", file=sys.stderr)
+            return False
+        return self.video is not None or self.picture is not None
 
-    tables = {}
-    for name, xml in (
-        ("The paper's grasp: two boxes between grippers", scenes.row_of_boxes(2)),
-        ("A pinched capsule of 45 g", scenes.pinched_capsule()),
-    ):
-        model = mujoco.MjModel.from_xml_string(xml)
-        data = mujoco.MjData(model)
-        files.set_keyframe(model, data, None)
-        with progress_bar("simulating", quiet=quiet) as progress:
-            tables[name] = compare(model, data, duration=duration, progress=progress)
-    return tables
+    def _show(self, *, quiet: bool) -> list[Any]:
+        from holdfast.tools.showcase import show, showcase
+
+        shown = []
+        for scene in showcase(self.duration):
+            with progress_bar("simulating", quiet=quiet) as progress:
+                shown.append(show(scene, fps=self.fps, progress=progress))
+        return shown
+
+    def _draw(self, shown: list[Any], *, quiet: bool) -> None:
+        from holdfast.tools.showcase import draw_all, film_all
+
+        size = {"width": self.width, "height": 3 * self.width // 4}
+        if self.picture is not None:
+            draw_all(self.picture, shown, **size)
+            print(self.picture, file=sys.stderr)
+        if self.video is not None:
+            with progress_bar(f"drawing {self.video.name}", quiet=quiet) as progress:
+                film_all(self.video, shown, **size, progress=progress)
+            print(self.video, file=sys.stderr)
 
 
-def _draw(tables: dict[str, list[Any]], stream: Any) -> None:
-    """How far each setting lets the held object slide and sink in, on a logarithmic scale."""
-    from matplotlib.figure import Figure
+def _as_json(shown: Any) -> dict[str, Any]:
+    headings = [measure.heading for measure in shown.scene.measures]
+    return {
+        "title": shown.scene.title,
+        "exact": shown.scene.exact,
+        "passed": shown.passed,
+        "values": {
+            name: dict(zip(headings, values, strict=True)) for name, values in shown.values.items()
+        },
+    }
 
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    least = 1e-18  # [m] so that zero can be drawn
-    for axes, (name, rows) in zip(figure.subplots(1, len(tables)), tables.items(), strict=True):
-        places = np.arange(len(rows))[::-1]
-        for shift, attribute, label in (
-            (0.2, "drift", "slides"),
-            (-0.2, "penetration", "sinks in"),
-        ):
-            sizes = [max(getattr(row, attribute), least) for row in rows]
-            axes.barh(places + shift, sizes, 0.38, left=least, label=label)
-        axes.set_yticks(places, [row.name for row in rows])
-        axes.set_xscale("log")
-        axes.set_xlabel("m, over the run")
-        axes.set_title(name, fontsize=10)
-        axes.legend(loc="lower right", fontsize=8)
-    figure.savefig(stream, dpi=120, format="png")
+
+def _print_scene(shown: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    scene = shown.scene
+    table = Table(title=scene.title, caption=scene.exact, min_width=60)
+    table.add_column("by")
+    for measure in scene.measures:
+        table.add_column(measure.heading, justify="right")
+    for name, values in shown.values.items():
+        cells = zip(scene.measures, values, strict=True)
+        table.add_row(name, *(f"{value:{measure.format}}" for measure, value in cells))
+    Console().print(table)
 
 
 def _rows(boxes: int) -> Iterator[Row]:

@@ -10,7 +10,15 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import ContactName, contact_model, exit_code, progress_bar
+from holdfast.cli._common import (
+    ContactName,
+    check_camera,
+    check_outputs,
+    contact_model,
+    exit_code,
+    progress_bar,
+    write_outputs,
+)
 from holdfast.cli._interrupt import INTERRUPTED, saving
 from holdfast.errors import HoldfastError, InputError
 
@@ -44,6 +52,12 @@ class Simulate:
     """Overwrite the trajectory if it exists."""
     every: int = 1
     """Record every so many steps."""
+    video: Path | None = None
+    """Video to write, .mp4 or .gif, with contact forces drawn."""
+    picture: Path | None = None
+    """Picture of the end of the run to write, .png."""
+    camera: str | None = None
+    """Camera of the model to draw with; by default one that shows all that moves."""
     format: Literal["human", "json"] = "human"
     """How to print the summary."""
 
@@ -59,6 +73,7 @@ class Simulate:
         from holdfast.mujoco._mj import mujoco
         from holdfast.tools import files
         from holdfast.tools.recording import Recording, run
+        from holdfast.tools.video import Film
 
         if self.events and self.mode != "events":
             raise InputError("events", "are logged in one mode only; add --mode events")
@@ -68,12 +83,15 @@ class Simulate:
         contact = contact_model(self._law, self.mu_v)
         out = None if self.out is None else files.check_output(self.out, force=self.force)
 
+        check_outputs(self.video, self.picture)
         model = files.load_scene(self.scene)
+        camera = check_camera(model, self.camera)
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
         recording = Recording(self._metadata(model))
         steps = max(1, round(self.duration / model.opt.timestep))
+        film = Film(model, f"holdfast, {self._law}") if self.video or self.picture else None
         code = 0
         try:
             with progress_bar("simulating", quiet=self.format == "json") as progress:
@@ -84,6 +102,8 @@ class Simulate:
                 for k in run(stepper, data, recording, duration=self.duration, control=control,
                              every=self.every):  # fmt: skip
                     progress(k / steps)
+                    if film is not None:
+                        film.watch(data)
         except KeyboardInterrupt:
             code = INTERRUPTED
         except HoldfastError as error:
@@ -99,8 +119,11 @@ class Simulate:
         if code == INTERRUPTED:
             print(f"holdfast: interrupted at {recording.summary.simulated:.6g} s; {saved}",
                   file=sys.stderr)  # fmt: skip
-            if self.format == "human":
-                return code
+        if film is not None:
+            write_outputs([film], self.video, self.picture, camera=camera,
+                          quiet=self.format == "json")  # fmt: skip
+        if code == INTERRUPTED and self.format == "human":
+            return code
         self._print(recording)
         if self.events and self.format == "human":
             print(recording.log)

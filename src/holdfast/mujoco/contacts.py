@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import _html
 from holdfast.contact.laws import Law, frictionless
 from holdfast.mujoco.friction_watch import EXCEEDED
 from holdfast.mujoco.outcome import Outcome
@@ -133,6 +134,9 @@ class Contacts:
             }
             for i in range(len(self))
         ]
+
+    def _repr_html_(self) -> str:
+        return _html.of_contacts(self)
 
     def __str__(self) -> str:
         heading = ("bodies", "point", "normal", "f_n [N]", "f_t [N]", "needs", "declared", "law")

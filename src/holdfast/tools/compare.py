@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import _html
 from holdfast.errors import HoldfastError
 from holdfast.events.rows import dense_rows
 from holdfast.models import ContactModel
@@ -37,6 +38,9 @@ RECIPES: dict[str, dict[str, Any]] = {
 """MuJoCo as configured, and what its documentation advises against slip."""
 
 
+Watch = Callable[[str, Any, Any], None]
+
+
 @dataclass
 class Row:
     """One variant: what it is and how it fared."""
@@ -50,6 +54,14 @@ class Row:
     contacts: float = 0.0  # mean number that touch
     friction: float = 0.0  # largest that a pair of bodies needed, net over the pair
     problem: str = ""  # why the run ended early
+
+
+class Comparison(list[Row]):
+    """One row per variant; notebooks show it as a table."""
+
+    def _repr_html_(self) -> str:
+        headings = [heading.replace("\n", ", ") for heading in HEADINGS]
+        return _html.table(headings, rows_as_text(self), note=LEGEND)
 
 
 @dataclass
@@ -85,7 +97,8 @@ def compare(
     contact: ContactModel | None = None,
     control: Control | None = None,
     progress: Callable[[float], None] = lambda _: None,
-) -> list[Row]:
+    watch: Watch | None = None,
+) -> Comparison:
     """Run all variants from the state in `data`, which stays as it is.
 
     Args:
@@ -95,6 +108,7 @@ def compare(
         contact: our contact model; `NoSlip` if None.
         control: controls by time.
         progress: told the part that is done.
+        watch: called after each step with the name of the variant, its model and its data.
     """
     check_duration(duration)
     check_timestep(model)
@@ -106,18 +120,18 @@ def compare(
         count = min(block, steps - start)
         for run in runs:
             if not run.row.problem:
-                _advance(run, count, control)
+                _advance(run, count, control, watch)
                 ruler.measure(run, count * model.opt.timestep, late=2 * start >= steps)
         progress(min(1.0, (start + count) / steps))
     half = model.opt.timestep * (steps - (steps + 1) // 2) or 1.0
-    return [_finished(run, half, runs[0]) for run in runs]
+    return Comparison(_finished(run, half, runs[0]) for run in runs)
 
 
 def _stepped_by_mujoco(model: Any) -> Callable[[Any], None]:
     return lambda data: mujoco.mj_step(model, data)
 
 
-def _advance(run: _Run, count: int, control: Control | None) -> None:
+def _advance(run: _Run, count: int, control: Control | None, watch: Watch | None) -> None:
     for _ in range(count):
         if control is not None:
             run.data.ctrl[:] = control(run.data.time)
@@ -128,6 +142,8 @@ def _advance(run: _Run, count: int, control: Control | None) -> None:
             run.row.problem = f"{type(error).__name__}: {error}"
             return
         run.times.append(time.perf_counter() - begin)
+        if watch is not None:
+            watch(run.row.name, run.model, run.data)
     bad = run.data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number
     if bad or not np.isfinite(run.data.qpos).all():
         run.row.problem = "diverged"

@@ -112,19 +112,22 @@ def load_scene(path: Path) -> Any:
 
 def set_keyframe(model: Any, data: Any, keyframe: str | None) -> None:
     """Put `data` into a keyframe, by name or number; None takes the first if there is one."""
+    number = keyframe_number(model, keyframe)
+    if number is not None:
+        mujoco.mj_resetDataKeyframe(model, data, number)
+
+
+def keyframe_number(model: Any, keyframe: str | None) -> int | None:
+    """Number of a keyframe, by name or number; None asks for the first if there is one."""
     names = [model.key(i).name for i in range(model.nkey)]
     if keyframe is None:
-        if names:
-            mujoco.mj_resetDataKeyframe(model, data, 0)
-        return
+        return 0 if names else None
     if keyframe in names:
-        number = names.index(keyframe)
-    elif keyframe.isdigit() and int(keyframe) < model.nkey:
-        number = int(keyframe)
-    else:
-        known = ", ".join(f"{i} {name!r}" for i, name in enumerate(names)) or "none"
-        raise InputError("keyframe", f"is {keyframe!r}; the model has {known}")
-    mujoco.mj_resetDataKeyframe(model, data, number)
+        return names.index(keyframe)
+    if keyframe.isdigit() and int(keyframe) < model.nkey:
+        return int(keyframe)
+    known = ", ".join(f"{i} {name!r}" for i, name in enumerate(names)) or "none"
+    raise InputError("keyframe", f"is {keyframe!r}; the model has {known}")
 
 
 def load_control(path: Path, model: Any) -> Control:

@@ -1,29 +1,69 @@
-"""Pictures of MuJoCo scenes, made in a process of their own.
+"""Pictures of MuJoCo scenes, made without a screen, in a process of their own.
 
 Whether and how a machine can draw without a screen shows only when one tries, and a driver that
-fails may take the process along. So a child process tries, one way after the other.
+fails may take the process along. So a child process (`_draw.py`) tries, one way after the other:
+EGL, OSMesa, GLFW; the environment variable `MUJOCO_GL` chooses one.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from holdfast.errors import HoldfastError
-from holdfast.mujoco._mj import mujoco
 
 WAYS = ("egl", "osmesa", "glfw")
+HOW_TO = (
+    "install EGL (Debian: apt-get install libegl1 libgl1-mesa-dri) "
+    "or OSMesa (apt-get install libosmesa6)"
+)
+_CHILD = Path(__file__).with_name("_draw.py")
 
 
 class NoPictureError(HoldfastError):
     """This machine cannot draw."""
+
+
+@dataclass
+class Arrows:
+    """Arrows to draw in a frame.
+
+    Attributes:
+        start, vector: (n, 3) [m].
+        color: (n, 3) between 0 and 1.
+        width: radius of the shafts [m].
+    """
+
+    start: np.ndarray
+    vector: np.ndarray
+    color: np.ndarray
+    width: float
+
+
+@dataclass
+class Frame:
+    """One picture to draw: a state, where to look from, and arrows.
+
+    Attributes:
+        qpos: (nq,) positions.
+        camera: number of a camera of the model, or `lookat`, `distance`, `azimuth` and `elevation`
+            of a free camera.
+        mocap: (nmocap, 7) poses of mocap bodies; None leaves them.
+        arrows: None for none.
+    """
+
+    qpos: np.ndarray
+    camera: dict[str, Any] | int
+    mocap: np.ndarray | None = None
+    arrows: Arrows | None = None
 
 
 def render(
@@ -46,51 +86,69 @@ def render(
     Raises:
         NoPictureError: no way to draw works here; says what each came to.
     """
-    order = json.dumps({
-        "xml": xml, "states": [list(map(float, each)) for each in states], "camera": camera,
-        "width": width, "height": height,
-    })  # fmt: skip
+    frames = [Frame(np.asarray(state, dtype=float), camera) for state in states]
+    order = {"xml": xml, "frames": _plain(frames), "width": width, "height": height}
+    return list(_drawn(order))
+
+
+def render_frames(
+    model: Any, frames: Sequence[Frame], *, width: int = 640, height: int = 480
+) -> Iterator[np.ndarray]:
+    """Pictures (height, width, 3) of a compiled model, one after the other.
+
+    Args:
+        model: `mujoco.MjModel`.
+        frames: what to draw.
+        width: of a picture [pixels].
+        height: likewise.
+
+    Raises:
+        NoPictureError: no way to draw works here; says what each came to, and what to install.
+    """
+    order = {"model": model, "frames": _plain(frames), "width": width, "height": height}
+    return _drawn(order)
+
+
+def _plain(frames: Sequence[Frame]) -> list[dict[str, Any]]:
+    """Frames as the child process reads them, without this package."""
+    return [asdict(frame) for frame in frames]
+
+
+def check_renderer() -> None:
+    """Raise `NoPictureError` if this machine cannot draw."""
+    xml = "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>"
+    camera = {"lookat": [0.0, 0.0, 0.0], "distance": 3.0, "azimuth": 0.0, "elevation": 0.0}
+    render(xml, [[]], camera=camera, width=16, height=16)
+
+
+def _drawn(order: dict[str, Any]) -> Iterator[np.ndarray]:
+    """What a child process draws, by the first way that works."""
     chosen = os.environ.get("MUJOCO_GL")
+    sent = pickle.dumps(order)
+    width, height = order["width"], order["height"]
+    size = 3 * width * height
     failures = []
     for way in (chosen,) if chosen else WAYS:
-        done = subprocess.run(
-            [sys.executable, "-m", __name__], input=order.encode(), capture_output=True,
-            env=os.environ | {"MUJOCO_GL": way}, timeout=120,
-        )  # fmt: skip
-        if done.returncode == 0:
-            return list(np.load(io.BytesIO(done.stdout), allow_pickle=False))
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
-        failures.append(f"{way}: {last[0]}")
-    raise NoPictureError("no OpenGL to draw with (" + "; ".join(failures) + ")")
-
-
-def _draw(order: dict[str, Any]) -> np.ndarray:
-    """The pictures of an order, in this process."""
-    spec = mujoco.MjSpec.from_string(order["xml"])
-    spec.visual.global_.offwidth = order["width"]
-    spec.visual.global_.offheight = order["height"]
-    spec.visual.headlight.ambient = [0.45] * 3
-    spec.visual.headlight.diffuse = [0.5] * 3
-    spec.add_texture(
-        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX, builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=[0.86, 0.9, 0.95], rgb2=[0.62, 0.69, 0.78], width=256, height=1536,
-    )  # fmt: skip
-    model = spec.compile()
-    data, camera = mujoco.MjData(model), mujoco.MjvCamera()
-    camera.lookat[:] = order["camera"]["lookat"]
-    for name in ("distance", "azimuth", "elevation"):
-        setattr(camera, name, order["camera"][name])
-    pictures = []
-    with mujoco.Renderer(model, order["height"], order["width"]) as renderer:
-        for state in order["states"]:
-            data.qpos[:] = state
-            mujoco.mj_forward(model, data)
-            renderer.update_scene(data, camera)
-            pictures.append(renderer.render().copy())
-    return np.array(pictures)
-
-
-if __name__ == "__main__":
-    answer = io.BytesIO()
-    np.save(answer, _draw(json.loads(sys.stdin.read())))
-    sys.stdout.buffer.write(answer.getvalue())
+        with subprocess.Popen(
+            [sys.executable, "-P", str(_CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=os.environ | {"MUJOCO_GL": way},
+        ) as child:  # fmt: skip
+            assert child.stdin and child.stdout and child.stderr
+            try:
+                child.stdin.write(sent)
+                child.stdin.close()
+                count = 0
+                while len(pixels := child.stdout.read(size)) == size:
+                    count += 1
+                    yield np.frombuffer(pixels, np.uint8).reshape(height, width, 3)
+            except BrokenPipeError:
+                count = 0
+            finally:
+                child.stdout.close()
+            said = child.stderr.read().decode(errors="replace").strip().splitlines()
+            if child.wait() == 0:
+                return
+        failures.append(f"{way}: {(said[-1:] or ['no message'])[0]}")
+        if count:
+            break
+    raise NoPictureError(f"no OpenGL to draw with ({'; '.join(failures)}); {HOW_TO}")

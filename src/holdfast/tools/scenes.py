@@ -1,4 +1,4 @@
-"""Scenes as MJCF text: a row of boxes, a pinched capsule, a quadruped on any ground, a pile."""
+"""Scenes as MJCF text: boxes in a row, a pinched capsule, a sliding cube, a quadruped, a pile."""
 
 from __future__ import annotations
 
@@ -70,6 +70,29 @@ def pinched_capsule(*, squeeze: float = 8.0, timestep: float = 0.002, options: s
       </worldbody>
       <actuator><motor joint="left"/><motor joint="right"/></actuator>
       <keyframe><key name="squeeze" ctrl="{squeeze} {squeeze}"/></keyframe>
+    </mujoco>"""
+
+
+def sliding_cube(*, speed: float = 6.0, friction: float = 0.5, timestep: float = 0.005) -> str:
+    """A cube of 0.1 m on the ground, on its way along x.
+
+    It slides `speed * t - friction * g * t**2 / 2` far and neither lifts nor turns, because its
+    weight stays within its base: the edge in front would have to lift at a friction above 1.
+
+    Args:
+        speed: at the start [m/s].
+        friction: coefficient.
+        timestep: [s].
+    """
+    return f"""<mujoco model="sliding cube">
+      <option timestep="{timestep}"/>
+      <worldbody><light pos="0 0 3"/>
+        <geom name="ground" type="plane" size="20 20 .1" friction="{friction}"/>
+        <body name="cube" pos="0 0 0.05"><freejoint/>
+          <geom name="cube" type="box" size=".05 .05 .05" mass="1" friction="{friction}"
+                rgba=".9 .55 .2 1"/></body>
+      </worldbody>
+      <keyframe><key name="launch" qpos="0 0 .05 1 0 0 0" qvel="{speed} 0 0 0 0 0"/></keyframe>
     </mujoco>"""
 
 

@@ -41,10 +41,13 @@ from typing import Any
 
 import numpy as np
 
+from holdfast import _html
 from holdfast.contact.laws import Law
 from holdfast.errors import InputError
 from holdfast.tools._impulses import judge_impulse
 from holdfast.tools._samples import Eye
+
+ROUNDING = 1e-12  # of positions, relative to the extent: what it lifts is no gain of energy
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,16 @@ class Verdict:
     def __getitem__(self, name: str) -> Check:
         return next(check for check in self.checks if check.name == name)
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (c.name, f"{c.worst:.3g} {c.unit}", f"{c.time:.6g}", f"{c.tolerance:.3g}",
+             ("pass" if c.passed else "FAIL") if c.judged else "not judged")
+            for c in self.checks
+        ]  # fmt: skip
+        said = f"{self.samples} samples, verdict: {'pass' if self.passed else 'FAIL'}"
+        return _html.table(("check", "worst", "at, s", "passes below", "verdict"), rows, title=said,
+                           note=" ".join(self.notes))  # fmt: skip
+
 
 def verify(
     model: Any,
@@ -132,7 +145,7 @@ def verify(
         progress: told the part that is done.
     """
     tol = tolerances or Tolerances()
-    _check(model, time, qpos, qvel, ctrl)
+    check_arrays(model, time, qpos, qvel, ctrl)
     step, pull = float(np.diff(time).max()), float(np.linalg.norm(model.opt.gravity)) or 1.0
     eye = Eye(model, step, law)
     parting = 2.0 * step * pull if tol.complementarity is None else tol.complementarity
@@ -166,8 +179,9 @@ def verify(
             checks["motion"].see(eye.unexplained(before, now), now.time)
         before = now
         progress((k + 1) / len(time))
+    rounding = ROUNDING * pull * float(model.body_mass.sum()) * model.stat.extent
     for gain, at, _ in gains:
-        checks["energy"].see(gain / (largest or 1.0), at)
+        checks["energy"].see(max(gain - rounding, 0.0) / (largest or 1.0), at)
     if not checks["energy"].passed and all(gain <= doubt for gain, _, doubt in gains):
         verdict.notes.append(
             "energy: no gain is larger than what a step of first order may gain, "
@@ -190,7 +204,8 @@ def _cannot(model: Any, step: float, parting: float) -> list[str]:
     return notes
 
 
-def _check(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None:
+def check_arrays(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None:
+    """Raise `InputError` unless the arrays are a trajectory of the model."""
     for name, array in (("time", time), ("qpos", qpos), ("qvel", qvel), ("ctrl", ctrl)):
         if array is not None and np.asarray(array).dtype.kind not in "fiu":
             raise InputError(name, f"holds {np.asarray(array).dtype}; expected numbers")
