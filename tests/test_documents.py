@@ -33,6 +33,7 @@ PAGES = sorted((ROOT / "docs").glob("*.rst"))
 DOCUMENTS = [README, *PAGES]
 EXAMPLES = sorted([*(ROOT / "examples").glob("*.py"), *(ROOT / "examples/gallery").glob("*.py")])
 OTHER_EXAMPLES = {"examples/grasps/grasps.py": "2000 cases; tests/tools/test_sweep.py runs twelve"}
+QUICK = {"examples/gymnasium_env.py": {"steps": 8, "count": 2, "rounds": 1}}
 SHELL = ("bash", "console", "shell", "sh")
 OUTPUT = ("text", "none", "xml", "json", "pycon", "csv", "yaml", "toml")
 
@@ -47,6 +48,8 @@ NOT_RUN = {
     "holdfast demo": "slow; run by tests/cli",
     "holdfast reproduce": "takes a quarter of an hour; run with --quick by tests/experiments",
     "holdfast view": "serves until it is stopped; run by the tests of the viewer",
+    "holdfast bench": "measures for minutes; run by tests/cli",
+    "holdfast warmup": "compiles for minutes where there is no cache; run by its own tests",
     "python benchmarks/": "benchmarks take minutes; run by `make bench`",
 }
 """Beginnings of commands that are not run here, and why."""
@@ -137,7 +140,10 @@ def test_interactive_blocks_print_what_they_say(document: Path) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=names(EXAMPLES))
 def test_examples_run(example: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each asserts what it claims."""
-    runpy.run_path(str(example), run_name="__main__")
+    quick = QUICK.get(names([example])[0])
+    namespace = runpy.run_path(str(example), run_name="example" if quick else "__main__")
+    if quick:
+        namespace["main"](**quick)
     assert capsys.readouterr().out
 
 

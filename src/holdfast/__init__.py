@@ -1,4 +1,4 @@
-"""Rigid contact that does not slip, does not creep and does not sink in.
+"""Exact rigid contact: contacts stick, slide and separate without creep or penetration.
 
 >>> import numpy as np, holdfast as hf
 >>> problem = hf.ContactProblem(

@@ -2,12 +2,12 @@
 
 Two families:
 
-* `InputError`: what was handed in cannot be a problem (wrong shape, NaN, an
-  indefinite inertia). The message names the argument, what was found, what was
-  expected and what to do.
+* `InputError`: an argument that cannot be used (wrong shape, NaN, an indefinite
+  inertia). The message names the argument, what was found, what was expected and
+  what to do.
 * `SolveError`: the problem is well posed but no certified answer exists or was
   found. It carries the problem, so that it can be saved and attached to a report,
-  and whatever the solver got to.
+  and the last iterate of the solver.
 
 And one warning, `FrictionWarning`.
 """
@@ -47,7 +47,7 @@ class InputError(HoldfastError, ValueError):
 
 
 class UnsupportedError(InputError):
-    """A model that holds something which exact contact cannot treat; `argument` names it."""
+    """A model with an element that is not supported; `argument` names it."""
 
 
 class NotSymmetricError(InputError):
@@ -151,7 +151,7 @@ class InfeasibleError(SolveError):
 
 
 class UncertifiedError(SolveError):
-    """The solver believed it was done, but the residuals on the original data say otherwise."""
+    """The residuals of the solution, computed from the original data, exceed the tolerance."""
 
 
 class RayTerminationError(SolveError):
@@ -223,8 +223,8 @@ class SweepError(HoldfastError):
 
 
 class FrictionWarning(UserWarning):
-    """A contact holds only because friction is unlimited: it needs more than is declared."""
+    """A no-slip contact needs more friction than the model declares."""
 
 
 class StepWarning(UserWarning):
-    """Something that a step could not do as one would expect; said once."""
+    """A step was taken differently than requested; issued once per cause."""

@@ -29,4 +29,4 @@ def main() -> None:
     )
 
 
-_HELP = "Rigid contact that does not slip, does not creep and does not sink in."
+_HELP = "Exact rigid contact for MuJoCo models: no creep, no penetration."

@@ -19,24 +19,24 @@ from holdfast.cli._interrupt import INTERRUPTED, saving
 class Reproduce:
     """Run the experiments of the paper and write a report: one HTML page, JSON, CSV, pictures.
 
-    Each trial is kept when it is done. After Ctrl-C the same command with --resume goes on with
-    the next one.
+    The result of each trial is saved when it is done. After Ctrl-C, the same command with --resume
+    continues with the next one.
     """
 
     what: Annotated[
         Literal["grasp", "locomotion", "scaling", "robustness", "all"], tyro.conf.Positional
     ] = "all"
-    """Which experiment."""
+    """Experiment to run."""
     out: Path = Path("report")
-    """Folder of the report: a new one, or that of an earlier report."""
+    """Folder of the report: a new folder, or that of an earlier report."""
     quick: bool = False
     """Fewer and shorter trials: about a minute, once kernels are compiled."""
     resume: bool = False
-    """Keep finished trials of an earlier run with the same settings, versions and machine."""
+    """Reuse finished trials of an earlier run with the same settings, versions and machine."""
     seed: int = 0
-    """Of scenes with random parts."""
+    """Random seed."""
     format: Literal["human", "json"] = "human"
-    """How to print the result: where the files are, and which targets are met."""
+    """Output format of the result: where the files are, and which targets are met."""
 
     @exit_code
     def run(self) -> int:

@@ -1,4 +1,4 @@
-"""Contact with Coulomb friction, exact: the default to reach for."""
+"""Contact with exact Coulomb friction, the default."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ class Coulomb(ContactModel):
         u_T \ne 0 \Rightarrow f_T = -\mu f_n \frac{u_T}{|u_T|}
 
     with the tangential velocity :math:`u_T = (S v^+, T v^+)` of each contact. There is no pyramid,
-    no compliance and no regularisation: a contact that sticks does not creep, and one that slides
-    does so with the full friction, exactly against its motion.
+    no compliance and no regularisation: a contact that sticks does not creep, and the friction of
+    one that slides is exactly opposed to its motion.
 
-    The cone is elliptic where the problem gives coefficients for S and T apart (`mu` of shape
-    (n, 2)) or for rows of R (`mu_R`): then
+    The cone is elliptic where the problem has separate coefficients for S and T (`mu` of shape
+    (n, 2)) or coefficients for rows of R (`mu_R`):
 
     .. math:: (f_s / \mu_s)^2 + (f_t / \mu_t)^2 + \sum (f_R / \mu_R)^2 \le f_n^2
 
-    Where several motions obey the law (a patch that slides can share its load in many ways), the
-    answer is one that sticks if there is one, and else the limit of equal, vanishing compliance at
-    all contacts.
+    Where several motions satisfy the law (a sliding patch can share its load in many ways), the
+    answer is one in which all pressed contacts stick if there is one, and otherwise the limit of
+    equal, vanishing compliance at all contacts.
 
-    An answer that is returned is certified: `ContactSolution.law_residual`, computed from the
-    problem as it was given, is at most `Options.certificate`. Otherwise an error is raised that
-    carries the problem.
+    A solution that is returned is certified: `ContactSolution.law_residual`, computed from the
+    given problem, is at most `Options.certificate`. Otherwise an error is raised that carries
+    the problem.
 
     Attributes:
         mu: coefficient of friction: one number, one per contact, or (n, 2) along S and T; None
-            takes the problem's.
+            uses that of the problem.
         options: tolerances of the contact solve.
 
     Example:
-        A point of 1 kg lands at 3 m/s and slides on:
+        A point of 1 kg lands at 3 m/s and keeps sliding:
 
         >>> problem = ContactProblem(M=np.eye(2), v=[2.0, -3.0], N=[[0.0, 1.0]], S=[[1.0, 0.0]])
         >>> solution = Coulomb(mu=0.5).solve(problem)

@@ -34,14 +34,14 @@ from holdfast.models.base import ContactModel
 class Viscous(ContactModel):
     r"""Friction proportional to sliding speed, whatever the load.
 
-    At velocity level drag is implicit, stable for any step, and serves impacts, too:
+    At velocity level drag is implicit, stable for any step, and valid for impacts as well:
 
     .. math::
 
         (M + h C) v^+ = M v + h f + N^T f_n + J^T f_J, \qquad C = S^T \mu_v S + T^T \mu_v T
 
-    At acceleration level (the paper's model, with the terms that it drops restored) the drag is
-    that of the present velocity, and listed contacts are sustained ones:
+    At acceleration level (the paper's model, with the missing terms restored) the drag is that of
+    the present velocity, and listed contacts are assumed to be sustained:
 
     .. math::
 
@@ -52,11 +52,11 @@ class Viscous(ContactModel):
     collision detector returns. To make it belong to the pair of bodies, use `per_pair`.
 
     Attributes:
-        mu_v: coefficient [N s/m], one number or one per contact; None takes the problem's.
+        mu_v: coefficient [N s/m], one number or one per contact; None uses that of the problem.
         level: "velocity" or "acceleration".
-        solver: "newton", the contact solve that all laws share (velocity level; at acceleration
-            level it stands for "ppm"), or one of `holdfast.lcp`: "ppm", "qp" or "lemke".
-        per_pair: share each coefficient out among the contacts of the same pair of bodies
+        solver: "newton", the contact solver that all laws share (velocity level; at acceleration
+            level it means "ppm"), or one of `holdfast.lcp`: "ppm", "qp" or "lemke".
+        per_pair: divide each coefficient among the contacts of the same pair of bodies
             (needs `ContactProblem.bodies`).
         options: tolerances of the solver: `holdfast.contact.Options` for "newton",
             `holdfast.lcp.Options` for the others.

@@ -159,7 +159,7 @@ def load_control(path: Path, model: Any) -> Control:
         time = np.arange(len(ctrl)) * model.opt.timestep
     rises = time.shape == (len(ctrl),) and len(ctrl) > 0 and np.isfinite(time).all()
     if not rises or (np.diff(time) < 0).any() or not np.isfinite(ctrl).all():
-        raise InputError("control", "times must rise, one per row, and controls be finite")
+        raise InputError("control", "needs one increasing time per row, and finite controls")
     reach = 1e-9 * model.opt.timestep  # times that were added up step by step
 
     def at(now: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A run, recorded: trajectory and how contact fared."""
+"""Recording of a run: trajectory, and statistics of contact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT = 1
 
 @dataclass
 class Summary:
-    """How a run went."""
+    """Statistics of a run."""
 
     steps: int = 0
     simulated: float = 0.0  # [s]
@@ -38,7 +38,7 @@ class Summary:
 
 @dataclass
 class EventSummary:
-    """How a run from event to event went."""
+    """Statistics of an event-driven run."""
 
     steps: int = 0
     simulated: float = 0.0  # [s]
