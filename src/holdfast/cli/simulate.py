@@ -25,33 +25,33 @@ from holdfast.errors import HoldfastError, InputError
 
 @dataclass(frozen=True)
 class Simulate:
-    """Simulate an MJCF or URDF scene with contact that does not slip or sink in."""
+    """Simulate an MJCF or URDF scene with exact rigid contact."""
 
     scene: Annotated[Path, tyro.conf.Positional]
     """MJCF or URDF file."""
     duration: float = 10.0
     """Seconds to simulate."""
     contact: ContactName | None = None
-    """Law of contacts that the scene itself gives none. Default: Coulomb friction as the model
-    declares it in the mode "steps", no slip in the mode "events"."""
+    """Contact law of all pairs for which the scene sets none. Default: Coulomb friction with the
+    coefficients of the model with --mode steps, no slip with --mode events."""
     mode: Literal["steps", "events"] = "steps"
-    """Time steps, for speed; or from event to event, never a penetration, for truth."""
+    """Time stepping (fast), or event-driven simulation (no penetration, slower)."""
     integrator: Literal["rk4", "symplectic_euler"] = "rk4"
-    """Of the mode "events"."""
+    """Integrator between events (--mode events)."""
     events: bool = False
-    """Print the log of events (mode "events")."""
+    """Print the log of events (--mode events)."""
     mu_v: float = 0.1
     """Coefficient of the viscous model [N s/m]."""
     keyframe: str | None = None
-    """Name or number of the keyframe to start from; the first one by default."""
+    """Name or number of the initial keyframe; the first one by default."""
     control: Path | None = None
-    """Controls over time, .npz (ctrl, time) or .csv (time first)."""
+    """Controls over time: .npz (arrays ctrl and time) or .csv (time in the first column)."""
     out: Path | None = None
-    """Trajectory to write, .npz with metadata; what there is of it after Ctrl-C or an error."""
+    """Trajectory to write (.npz). After Ctrl-C or an error it holds what was simulated so far."""
     force: bool = False
     """Overwrite the trajectory, the video and the picture if they exist."""
     every: int = 1
-    """Record every so many steps."""
+    """Record every n-th step."""
     video: Path | None = None
     """Video to write, .mp4 or .gif, with contact forces drawn."""
     picture: Path | None = None
@@ -59,7 +59,7 @@ class Simulate:
     camera: str | None = None
     """Camera of the model to draw with; by default one that shows all that moves."""
     format: Literal["human", "json"] = "human"
-    """How to print the summary."""
+    """Output format of the summary."""
 
     @property
     def _law(self) -> str:
@@ -76,7 +76,9 @@ class Simulate:
         from holdfast.tools.video import Film
 
         if self.events and self.mode != "events":
-            raise InputError("events", "are logged in one mode only; add --mode events")
+            raise InputError(
+                "events", "are logged in event-driven simulation only; add --mode events"
+            )
         files.check_duration(self.duration)
         if self.every < 1:
             raise InputError("every", f"is {self.every}; expected a whole number of at least 1")
@@ -173,7 +175,7 @@ class Simulate:
         table.add_row("contacts in the solve, mean", f"{s.contacts:.1f}")
         table.add_row("largest slip where pressed", f"{1e3 * s.largest_slip:.3g} mm/s")
         table.add_row("momentum residual", f"{s.largest_residual:.1e}")
-        table.add_row("steps without a consistent grip", str(s.inconsistent))
+        table.add_row("steps with a jammed contact", str(s.inconsistent))
         for pair, (needs, declared) in sorted(s.required_friction.items()):
             over = "  exceeded" if needs > declared else ""
             table.add_row(

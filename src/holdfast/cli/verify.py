@@ -16,10 +16,10 @@ from holdfast.cli._common import ContactName, exit_code, progress_bar
 
 @dataclass(frozen=True)
 class Verify:
-    """Audit a trajectory: distances, motion, momentum, complementarity, energy, slip.
+    """Check a saved run: distances, motion, momentum, complementarity, energy, slip.
 
-    Reads what `holdfast simulate --out` wrote, or any .npz with `time`, `qpos` and `qvel` (and
-    perhaps `ctrl`) and a scene. The exit code is 0 if every check passes and 1 if one fails.
+    Reads a file of `holdfast simulate --out`, or any .npz with `time`, `qpos` and `qvel`
+    (optionally `ctrl`) and a scene. The exit code is 0 if every check passes and 1 if one fails.
     """
 
     trajectory: Annotated[Path, tyro.conf.Positional]
@@ -27,17 +27,17 @@ class Verify:
     scene: Path | None = None
     """MJCF or URDF file; by default the one that the trajectory names."""
     penetration: float = 1e-8
-    """Deepest penetration that passes [m]."""
+    """Tolerance of penetration [m]."""
     energy: float = 1e-6
-    """Gain of energy between two samples that passes, part of the largest kinetic energy."""
+    """Tolerance of the energy gain between two samples, relative to the largest kinetic energy."""
     fall: float = 1e-3
     """Unexplained part of a change of momentum that passes for bodies that nothing touches."""
     momentum: float = 0.02
     """Unexplained part of a change of momentum that passes for bodies that touch."""
     motion: float = 0.02
-    """Part of a displacement that passes which the velocities do not explain."""
+    """Tolerance of the part of a displacement that the velocities do not explain, relative."""
     slip: float = 1e-6
-    """Sliding that passes where there shall be none [m/s]."""
+    """Tolerance of sliding where contacts must not slide [m/s]."""
     contact: ContactName | None = None
     """Law of contacts that the scene itself gives none: what the run is judged by. By default
     Coulomb friction as the scene declares it, or no slip if the trajectory says so; laws that
@@ -47,7 +47,7 @@ class Verify:
     no_slip: bool | None = None
     """Whether contacts that push shall not slide; by default if the law is no slip."""
     format: Literal["human", "json"] = "human"
-    """How to print the verdict."""
+    """Output format of the verdict."""
 
     @exit_code
     def run(self) -> int:

@@ -54,8 +54,8 @@ class VelocityLevel:
         default, self._per_pair = None, False
         if isinstance(contact, Viscous):
             if np.ndim(contact.mu_v) != 0:
-                raise InputError("contact", "has one mu_v per contact; in a simulation contacts "
-                                 "come and go: give one number, and laws per pair")  # fmt: skip
+                raise InputError("contact", "has one mu_v per contact, but contacts change during "
+                                 "a simulation; give one number, or laws per pair")  # fmt: skip
             default, self._per_pair = viscous(contact.mu_v), contact.per_pair
             contact = Frictionless(solver=contact.solver, options=contact.options)
         law = law_of_model(contact)

@@ -1,13 +1,13 @@
-"""Event-driven simulation: impacts at their time, sustained contact as an ODE, never a penetration.
+"""Event-driven simulation: impacts at their time, sustained contact as an ODE, no penetration.
 
-A step of the model's time step is made of pieces between events:
+A time step of the model is divided into pieces between events:
 
 1. contacts that touch and approach give an inelastic impact, at velocity level;
-2. contacts that touch and do not part are sustained: the motion follows an ODE with contact forces
+2. contacts that touch and do not open are sustained: the motion follows an ODE with contact forces
    at acceleration level, by Runge-Kutta; which contacts stick is decided at velocity level;
 3. the motion is followed until a further contact closes, found by conservative advancement, or to
    the end of the step;
-4. what integration leaves of drift is taken out of position and velocity.
+4. drift by integration is removed from position and velocity.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Applied(NamedTuple):
 
 
 class EventDriven:
-    """Simulates a model from event to event.
+    """Event-driven simulation of a model.
 
     Args:
         model: `mujoco.MjModel`.
@@ -89,10 +89,10 @@ class EventDriven:
     Attributes:
         events: what happened so far: an `EventLog`; prints as a table.
         smallest_gap: smallest signed distance at the end of any piece so far [m].
-        solve: what solves sustained contact at acceleration level; modified PPM if nobody sets it.
+        solve: solver of sustained contact at acceleration level; the modified PPM by default.
 
     Example:
-        A ball falls 1 m, stops dead, and stays:
+        A ball falls 1 m and stays on the floor:
 
         >>> import mujoco, holdfast as hf
         >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
@@ -124,7 +124,7 @@ class EventDriven:
         self._choices = {"laws": None if laws is None else dict(laws), "integrator": integrator}
         self.private = PrivateModel(model)
         if self.private.adhesive:
-            raise UnsupportedError("adhesion", "pulls without touching; use hf.Stepper")
+            raise UnsupportedError("adhesion", "is not supported here; use hf.Stepper")
         self.events = EventLog()
         self.smallest_gap = np.inf
         self.solve: Solve = nearest
