@@ -31,9 +31,9 @@ class Simulate:
     """MJCF or URDF file."""
     duration: float = 10.0
     """Seconds to simulate."""
-    contact: ContactName | None = None
-    """Contact law of all pairs for which the scene sets none. Default: Coulomb friction with the
-    coefficients of the model with --mode steps, no slip with --mode events."""
+    contact: ContactName = "coulomb"
+    """Contact law of all pairs for which the scene sets none; Coulomb friction has the coefficients
+    of the model."""
     mode: Literal["steps", "events"] = "steps"
     """Time stepping (fast), or event-driven simulation (no penetration, slower)."""
     integrator: Literal["rk4", "symplectic_euler"] = "rk4"
@@ -61,10 +61,6 @@ class Simulate:
     format: Literal["human", "json"] = "human"
     """Output format of the summary."""
 
-    @property
-    def _law(self) -> str:
-        return self.contact or ("noslip" if self.mode == "events" else "coulomb")
-
     @exit_code
     def run(self) -> int:
         """Simulate, write, print; return the exit code."""
@@ -82,7 +78,7 @@ class Simulate:
         files.check_duration(self.duration)
         if self.every < 1:
             raise InputError("every", f"is {self.every}; expected a whole number of at least 1")
-        contact = contact_model(self._law, self.mu_v)
+        contact = contact_model(self.contact, self.mu_v)
         out = None if self.out is None else files.check_output(self.out, force=self.force)
         video, picture = check_outputs(self.video, self.picture, force=self.force)
 
@@ -93,7 +89,7 @@ class Simulate:
         control = files.load_control(self.control, model) if self.control else None
         recording = Recording(self._metadata(model))
         steps = max(1, round(self.duration / model.opt.timestep))
-        film = Film(model, f"holdfast, {self._law}") if self.video or self.picture else None
+        film = Film(model, f"holdfast, {self.contact}") if self.video or self.picture else None
         code = 0
         try:
             with progress_bar("simulating", quiet=self.format == "json") as progress:
@@ -136,7 +132,7 @@ class Simulate:
 
         return {
             "scene": str(self.scene),
-            "contact": self._law,
+            "contact": self.contact,
             "mode": self.mode,
             "integrator": self.integrator if self.mode == "events" else None,
             "mu_v": self.mu_v,
