@@ -552,7 +552,7 @@ def test_coefficients_of_a_problem(fields: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("mu", "message"),
     [
-        (-0.1, r"^mu: is -0.1 at \[0\]; it must be finite and not negative$"),
+        (-0.1, r"^mu: is -0.1; it must be finite and not negative$"),
         ([0.1], r"^mu: has shape \(1,\) but there are 2 contacts$"),
         ([[0.1, 0.2], [np.inf, 0.1]], r"^mu: is inf at \[1, 0\]; it must be finite"),
         (np.ones((2, 3)), r"^mu: .* 2 columns"),

@@ -2,7 +2,7 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. Newton's method from its impulses (`proximal.approach`); first, if they are nearly an answer;
+3. Newton's method from its impulses (`proximal.approach`), at once if they are nearly an answer;
 4. some projected gradient steps; the states that they end in, as in 2;
 5. Newton's method from there, as in 3;
 6. the interior-point method from nothing; the states that it ends in, as in 2, and proximal steps
@@ -69,7 +69,7 @@ WARM_STEPS = 12  # Newton steps from the last step's impulses
 ON_LIMIT = 1e-12  # part of the limit of friction: what is nearer was found sliding, if at no speed
 MOVES = 1e-9  # speed, relative, of what slides rather than is about to
 CLOSE = 3e-3  # residual up to which it is worth to go on from them
-NEAR = 1e-8  # residual up to which they are the first thing to try
+NEAR = 1e-8  # residual up to which other states are not looked for first
 
 
 class Work(NamedTuple):
@@ -212,14 +212,14 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
     rung, total = STATES, 0
-    if warm and least <= NEAR:
-        rung = WARM
-        miss, total = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, WARM_STEPS)
-        least = keep_better(sy, isl, wk, miss, least)
-    elif warm:
+    if warm:
         guess_states(sy, isl, v.u, state)
-        least, total = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
-        if least > o.certificate:
+        limit = 1 if least <= NEAR else STATE_CHANGES
+        miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.interior.p)
+        if miss <= o.certificate:
+            least = np.inf  # preferred to the impulses of the last step
+        least = keep_better(sy, isl, wk, miss, least)
+        if not miss <= o.certificate:
             rung = WARM
             store(sy, isl, wk.kept, v.r)
             limit = WARM_STEPS if least > CLOSE else REFINE_STEPS
