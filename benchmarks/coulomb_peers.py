@@ -11,7 +11,6 @@ import math
 import os
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ import numpy as np
 import holdfast as hf
 from coulomb_residual import Array, Impulses
 from delassus import Delassus, unfit
+from holdfast.tools.bench.solvers import plain_environment, siconos_python
 from isolation import Limits, run_isolated
 
 TARGET = 5e-11  # asked of peers, relative to the size of the motion: half of what certifies
@@ -137,24 +137,6 @@ def holdfast(name: str, model: Callable[[], Any], **more: Any) -> Solver:
 # --- Siconos ----------------------------------------------------------------------------------
 
 
-@cache
-def siconos_python() -> str:
-    """An interpreter that can import Siconos; empty if there is none."""
-    test = "import siconos.numerics, scipy.sparse"
-    for python in (os.environ.get("SICONOS_PYTHON", ""), sys.executable, "/usr/bin/python3"):
-        if python and Path(python).exists():
-            done = subprocess.run([python, "-c", test], capture_output=True, env=_plain())
-            if done.returncode == 0:
-                return python
-    return ""
-
-
-def _plain() -> dict[str, str]:
-    """The environment without this interpreter's paths, with one thread."""
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return {**kept, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-
 class Siconos:
     """A process that solves with Siconos; a new one after each mishap."""
 
@@ -169,7 +151,7 @@ class Siconos:
                 [siconos_python(), worker],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=_plain(),
+                env=plain_environment(),
                 bufsize=0,
             )
         buffer = io.BytesIO()

@@ -15,13 +15,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from mutate.make import AREAS, LIST, PACKAGE, ROOT
 
-PLACE = Path("/tmp/holdfast-mutate")  # one place, so that kernels that do not change stay cached
+PLACE = Path(
+    tempfile.gettempdir(), "holdfast-mutate"
+)  # one place, so that kernels that do not change stay cached
 SURVIVORS = Path(__file__).with_name("survivors.json")
 TESTS: dict[str, tuple[list[str], bool, float]] = {  # files, whether compiled, time limit [s]
     "lcp": (["tests/lcp"], False, 400.0),

@@ -136,16 +136,18 @@ def _pinocchio(form: Delassus, answers: Answers) -> Call:
 @cache
 def siconos_python() -> str:
     """An interpreter that can import Siconos; empty if there is none."""
-    test = "import siconos.numerics, numpy"
+    test = "import siconos.numerics, scipy.sparse"
     for python in (os.environ.get("SICONOS_PYTHON", ""), sys.executable, "/usr/bin/python3"):
         if python and Path(python).exists():
-            done = subprocess.run([python, "-c", test], capture_output=True, env=_plain())
+            done = subprocess.run(
+                [python, "-c", test], capture_output=True, env=plain_environment()
+            )
             if done.returncode == 0:
                 return python
     return ""
 
 
-def _plain() -> dict[str, str]:
+def plain_environment() -> dict[str, str]:
     """The environment without this interpreter's paths, with one thread."""
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return kept | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -159,7 +161,7 @@ def _siconos(method: str) -> Callable[[Delassus, Answers], Call]:
             raise MissingPeer("no interpreter imports siconos; name one in SICONOS_PYTHON")
         worker = subprocess.Popen(
             [siconos_python(), siconos_worker.__file__], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_plain(),
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=plain_environment(),
         )  # fmt: skip
         tolerance = TARGET / (1.0 + float(np.linalg.norm(form.q)))  # it divides its error by that
         siconos_worker.send(worker.stdin, {
