@@ -22,9 +22,8 @@ from typing import Any
 
 from mutate.make import AREAS, LIST, PACKAGE, ROOT
 
-PLACE = Path(
-    tempfile.gettempdir(), "holdfast-mutate"
-)  # one place, so that kernels that do not change stay cached
+# One place, so that kernels that do not change stay cached.
+PLACE = Path(tempfile.gettempdir(), "holdfast-mutate")
 SURVIVORS = Path(__file__).with_name("survivors.json")
 TESTS: dict[str, tuple[list[str], bool, float]] = {  # files, whether compiled, time limit [s]
     "lcp": (["tests/lcp"], False, 400.0),
