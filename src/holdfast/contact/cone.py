@@ -27,15 +27,14 @@ OPEN, STICK, SLIDE = int(ContactState.OPEN), int(ContactState.STICK), int(Contac
 
 
 @inlined
-def answer(sy: System, i: int, u: np.ndarray, rk: np.ndarray, rho: float, radius: float,
-           r_out: np.ndarray, C_out: np.ndarray, at: int) -> int:  # fmt: skip
+def answer(sy: System, i: int, u: np.ndarray, rk: np.ndarray, rho: float, r_out: np.ndarray,
+           C_out: np.ndarray, at: int) -> int:  # fmt: skip
     """Fill impulses and derivative of constraint i; return its state.
 
     Args:
         sy, i: the constraint.
         u, rk: (rows,) speeds; impulses that the compliance is about.
         rho: compliance of rigid rows.
-        radius: of the friction disc, if it is given; else negative.
         r_out: (rows,).
         C_out, at: (dim, dim) from `at` on, row by row.
     """
@@ -55,11 +54,9 @@ def answer(sy: System, i: int, u: np.ndarray, rk: np.ndarray, rho: float, radius
             state = SLIDE
     kind = sy.tangent[i]
     if kind == DISC:
-        frozen = radius >= 0.0
-        if not frozen:
-            radius = sy.bound[i]
-            if push:
-                radius += sy.mu[i] * r_out[first]
+        radius = sy.bound[i]
+        if push:
+            radius += sy.mu[i] * r_out[first]
         size = 0.0
         for k in range(begin, end):
             p = rk[k] - u[k] * stiff
@@ -82,7 +79,7 @@ def answer(sy: System, i: int, u: np.ndarray, rk: np.ndarray, rho: float, radius
                 for f in range(begin - first, dim):
                     C_out[at + e * dim + f] = -k * r_out[first + e] * r_out[first + f]
                 C_out[at + e * dim + e] += k
-                if push and not frozen:
+                if push:
                     C_out[at + e * dim] = sy.mu[i] * r_out[first + e] * stiff
             for k in range(begin, end):
                 r_out[k] *= radius

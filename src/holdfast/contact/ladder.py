@@ -2,12 +2,10 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. Newton's method from its impulses (`proximal.approach`), at once if they are nearly an answer;
-4. some projected gradient steps; the states that they end in, as in 2;
+3. Newton's method from its impulses, if they are nearly an answer (`proximal.approach`);
+4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
-6. the interior-point method from nothing; the states that it ends in, as in 2, and proximal steps
-   from there (`proximal.refine`);
-7. proximal steps from nothing, then with friction that grows from zero to what it is.
+6. both again, with ever more iterations.
 
 Where given states are certified, the answer depends on nothing else. Where contacts are so many
 that equal sharing of the load would leave their cones, impulses stay near those that Newton's
@@ -27,11 +25,10 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, rounding, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
-from holdfast.contact.interior_point import Interior, follow_path
-from holdfast.contact.newton import Island, Vectors, certify, relative_speeds, scale_of
+from holdfast.contact.newton import Island, Vectors, certify, scale_of
 from holdfast.contact.options import Numbers
-from holdfast.contact.projected_gradient import descend
-from holdfast.contact.proximal import approach, refine, store
+from holdfast.contact.proximal import approach, store
+from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System
 
 
@@ -41,46 +38,44 @@ class Rung(IntEnum):
     IMPULSES = 0
     STATES = 1
     WARM = 2
-    GRADIENT = 3
-    PROXIMAL = 4
-    INTERIOR = 5
-    FROM_ZERO = 6
-    HOMOTOPY = 7
+    SPLITTING = 3
+    NEWTON = 4
+    AGAIN = 5
 
 
 IMPULSES, STATES, WARM = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.WARM)
-GRADIENT, PROXIMAL, INTERIOR = int(Rung.GRADIENT), int(Rung.PROXIMAL), int(Rung.INTERIOR)
-FROM_ZERO, HOMOTOPY = int(Rung.FROM_ZERO), int(Rung.HOMOTOPY)
+SPLITTING, NEWTON, AGAIN = int(Rung.SPLITTING), int(Rung.NEWTON), int(Rung.AGAIN)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
 # islands, islands with contacts that jam, the farthest rung, and islands by rung.
 NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
-GRADIENT_STEPS = 40  # of the projected gradient
-INTERIOR_STEPS = 60
-INTERIOR_TOLERANCE = 1e-6  # from there Newton's method is faster
-REFINE_STEPS = 200  # Newton steps of proximal ones, in all
-POLISH_STEPS = 8  # the same from an answer that is certified
-HOMOTOPY_PARTS = 8
-CONVEX_STEPS = 60  # the same without friction: what takes longer has no answer
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
-WARM_STEPS = 12  # Newton steps from the last step's impulses
+WARM_STEPS = 40  # Newton steps from the last step's impulses
+CLOSE = 2e-2  # residual up to which it is worth to go on from them
+NEAR = 1e-8  # residual up to which other states are not looked for first
+POLISH_STEPS = 8  # Newton steps from an answer that is certified
+ROUNDS = 5  # of splitting and Newton's method
+SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
+NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
+COUPLING = 3.0  # weight of the splitting: with rows of length one a few constraints meet in a body
+FIRMER = 3.0  # factor of that weight from round to round
+SPLIT_FAR = 1e-7  # relative change of an iterate at which Newton's method is faster
 ON_LIMIT = 1e-12  # part of the limit of friction: what is nearer was found sliding, if at no speed
 MOVES = 1e-9  # speed, relative, of what slides rather than is about to
-CLOSE = 3e-3  # residual up to which it is worth to go on from them
-NEAR = 1e-8  # residual up to which other states are not looked for first
 
 
 class Work(NamedTuple):
     """Work arrays of an island."""
 
     v: Vectors
-    interior: Interior
     kept: np.ndarray  # (rows,) impulses of the best answer
+    start: np.ndarray  # (rows,) impulses that Newton's method begins with
+    digits: np.ndarray  # (rows,) a certified answer, while more digits are sought
+    splitting: Splitting
     CG: np.ndarray
-    radius: np.ndarray  # (n,)
-    small: np.ndarray  # (10, 6)
+    shift: np.ndarray  # (n,)
 
 
 @kernel
@@ -107,7 +102,7 @@ def try_states(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, 
 
     A certified answer of given states is preferred to any other.
     """
-    miss, count = solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, limit, wk.interior.p)
+    miss, count = solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, limit, wk.digits)
     if miss <= o.certificate:
         least = np.inf
     return keep_better(sy, isl, wk, miss, least), count
@@ -120,39 +115,6 @@ def guess_states(sy: System, isl: Island, u: np.ndarray, state_inout: np.ndarray
         if state_inout[i] < 0:
             closes = sy.normal[i] == 0 or u[sy.row[i]] < 0.0
             state_inout[i] = STICK if closes else OPEN
-
-
-@kernel
-def refined(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-            rho: float, sigma: float, least: float, limit: int) -> tuple[float, int]:  # fmt: skip
-    """Refine the impulses v.r by proximal steps, then solve for their states."""
-    v = wk.v
-    miss, total = refine(sy, isl, size, v, wk.CG, wk.radius, rho, o, sigma, limit)
-    least = keep_better(sy, isl, wk, miss, least)
-    if miss <= o.approximate:
-        certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, 0.0, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
-        total += count
-    return least, total
-
-
-@kernel
-def has_friction(sy: System, isl: Island) -> bool:
-    """Return whether there is Coulomb friction: without it an island is a convex problem."""
-    some = False
-    for i in isl.member:
-        some = some or (sy.normal[i] == 1 and sy.tangent[i] == DISC)
-    return some
-
-
-@kernel
-def scale_friction(sy: System, isl: Island, part: float, mu_work: np.ndarray) -> None:
-    """Set the coefficients of friction to a part of what they are; the part 0 comes first."""
-    for i in isl.member:
-        if part == 0.0:
-            mu_work[i] = sy.mu[i]
-        sy.mu[i] = part * mu_work[i]
 
 
 @kernel
@@ -176,7 +138,7 @@ def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.nd
     for i in isl.member:
         if sy.normal[i] == 1 and state[i] == SLIDE:
             state[i] = STICK
-    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.interior.p)
+    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.digits)
     if miss <= o.certificate:
         least = np.inf
     return keep_better(sy, isl, wk, miss, least), count
@@ -200,6 +162,42 @@ def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
 
 
 @kernel
+def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                 sigma: float, exact: float, least: float) -> tuple[int, float, int]:  # fmt: skip
+    """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
+
+    Returns:
+        The rung, the residual of the best impulses, which are kept, and the factorisations.
+    """
+    v, total = wk.v, 0
+    iterations, steps, coupling = SPLITTINGS, NEWTON_STEPS, COUPLING
+    for turn in range(ROUNDS):
+        store(sy, isl, wk.start, v.r)
+        iterate_splitting(
+            sy, isl, size, v, wk.CG, wk.shift, wk.splitting, coupling, SPLIT_FAR * sigma, iterations
+        )
+        total += 1
+        store(sy, isl, v.r, wk.start)
+        certify(sy, isl, v.r, v.y, v.u)
+        read_states(sy, isl, v.r, v.u, 0.0, state)
+        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
+        total += count
+        if least <= o.certificate:
+            return (SPLITTING if turn == 0 else AGAIN), least, total
+        store(sy, isl, wk.start, v.r)
+        miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, steps)
+        least = keep_better(sy, isl, wk, miss, least)
+        total += count
+        if least <= o.certificate:
+            return (NEWTON if turn == 0 else AGAIN), least, total
+        store(sy, isl, v.r, wk.start)
+        iterations *= MORE_SPLITTINGS
+        steps *= MORE_NEWTON_STEPS
+        coupling *= FIRMER
+    return AGAIN, least, total
+
+
+@kernel
 def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
                  o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island; its impulses are left in v.r. Return their relative residual."""
@@ -215,67 +213,21 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     if warm:
         guess_states(sy, isl, v.u, state)
         limit = 1 if least <= NEAR else STATE_CHANGES
-        miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.interior.p)
+        miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         if miss <= o.certificate:
             least = np.inf  # preferred to the impulses of the last step
         least = keep_better(sy, isl, wk, miss, least)
-        if not miss <= o.certificate:
+        if o.certificate < least <= CLOSE:
             rung = WARM
             store(sy, isl, wk.kept, v.r)
-            limit = WARM_STEPS if least > CLOSE else REFINE_STEPS
-            miss, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, limit)
+            miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS)
             least = keep_better(sy, isl, wk, miss, least)
             total += count
     if least > o.certificate:
-        rung = GRADIENT
-        clear(sy, isl, v.r)  # not from the last step: what was before does not matter
-        descend(sy, isl, v, wk.radius, GRADIENT_STEPS)
-        certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, 0.0, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
-        total += count
-    if least > o.certificate:
-        rung = PROXIMAL
-        store(sy, isl, wk.kept, v.r)
-        miss, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, REFINE_STEPS)
-        least = keep_better(sy, isl, wk, miss, least)
-        total += count
-    if least > o.certificate:
-        rung = INTERIOR
-        count, _ = follow_path(
-            sy, isl, size, v, wk.interior, wk.CG, wk.small, o.canonical_compliance,
-            o.active_compliance, INTERIOR_TOLERANCE, INTERIOR_STEPS,
-        )  # fmt: skip
-        total += count
-        store(sy, isl, v.best, v.r)
-        store(sy, isl, v.best, wk.interior.t)
-        relative_speeds(sy, isl, v.d, v.u)
-        read_states(sy, isl, v.r, v.u, 0.0, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
-        total += count
-    if least > o.certificate:
-        store(sy, isl, wk.interior.t, v.r)
-        least, count = refined(
-            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least,
-            2 * REFINE_STEPS if has_friction(sy, isl) else CONVEX_STEPS,
-        )  # fmt: skip
-        total += count
-    if least > o.certificate and has_friction(sy, isl):
-        rung = FROM_ZERO
-        clear(sy, isl, v.r)
-        least, count = refined(sy, isl, size, wk, state, o, 1.0, sigma, least, 4 * REFINE_STEPS)
-        total += count
-    if least > o.certificate and has_friction(sy, isl):
-        rung = HOMOTOPY
-        clear(sy, isl, v.r)
-        limit = 2 * REFINE_STEPS // HOMOTOPY_PARTS
-        for part in range(HOMOTOPY_PARTS + 1):
-            scale_friction(sy, isl, part / HOMOTOPY_PARTS, wk.interior.eta)
-            _, count = refine(sy, isl, size, v, wk.CG, wk.radius, 0.1, o, sigma, limit)
-            total += count
-        least, count = refined(
-            sy, isl, size, wk, state, o, o.canonical_compliance, sigma, least, 2 * REFINE_STEPS
-        )
+        store(sy, isl, wk.kept, wk.start)
+        if not (warm and least <= CLOSE):  # what was before does not matter
+            clear(sy, isl, wk.start)
+        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
     if rung > STATES or total > 1:  # v does not hold the answer that was kept
         store(sy, isl, wk.kept, v.r)
@@ -287,7 +239,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
     if exact < least <= o.certificate:
-        _, count = approach(sy, isl, size, v, wk.CG, wk.radius, o, sigma, exact, POLISH_STEPS)
+        _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS)
         total += count
         least = certify(sy, isl, v.r, v.y, v.u)
     if open_unpressed(sy, isl, v.r):

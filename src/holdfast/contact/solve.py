@@ -9,7 +9,6 @@ import numpy as np
 
 from holdfast._jit import entry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
-from holdfast.contact.interior_point import Interior
 from holdfast.contact.islands import find_islands
 from holdfast.contact.ladder import (
     ISLANDS,
@@ -22,6 +21,7 @@ from holdfast.contact.ladder import (
 from holdfast.contact.newton import Island, Vectors
 from holdfast.contact.no_slip import has_no_slip, search
 from holdfast.contact.options import Numbers
+from holdfast.contact.splitting import MEMORY, ROWS, SMALL, Splitting
 from holdfast.contact.system import System, apply_laws, factor_inertia, recover_velocity, whiten
 from holdfast.linalg.block_lu import Pattern, order_trees
 
@@ -44,7 +44,7 @@ def couple(sy: System, members: np.ndarray, place: np.ndarray, adjacent_out: np.
                 adjacent_out[a, b] = adjacent_out[b, a] = 1
 
 
-MOTIONS, BY_ROW = 7, 17
+MOTIONS, BY_ROW, BY_CONSTRAINT = 7, 11 + ROWS, 3
 
 
 @entry
@@ -68,8 +68,8 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         dim = a.row[i + 1] - a.row[i]
         C_size += dim * dim
         most = max(most, dim)
-    fixed = MOTIONS * m + BY_ROW * rows + a.values.shape[0] + a.inertia.shape[0] + C_size + 4 * n
-    fixed += 60 + widest * most + below_size + 9 * trees + 6 * n + 4
+    fixed = MOTIONS * m + BY_ROW * rows + a.values.shape[0] + a.inertia.shape[0] + C_size
+    fixed += BY_CONSTRAINT * n + SMALL + widest * most + below_size + 9 * trees + 6 * n + 4
     out.report[NEEDED] = fixed
     if fixed > work.shape[0]:
         return MORE_MEMORY
@@ -83,10 +83,10 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
     at += a.inertia.shape[0]
     C = work[at : at + C_size]
     at += C_size
-    each = work[at : at + 4 * n].reshape(4, n)
-    at += 4 * n
-    small = work[at : at + 60].reshape(10, 6)
-    at += 60
+    each = work[at : at + BY_CONSTRAINT * n].reshape(BY_CONSTRAINT, n)
+    at += BY_CONSTRAINT * n
+    small = work[at : at + SMALL].reshape(2 * MEMORY + 1, MEMORY)
+    at += SMALL
     CG = work[at : at + widest * most]
     at += widest * most
     below = words[at : at + below_size]
@@ -147,10 +147,12 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         motions[1], motions[2], motions[3], motions[4], motions[5], motions[6], by_row[3],
         by_row[4], by_row[5], by_row[6], by_row[7],
     )  # fmt: skip
-    interior = Interior(
-        by_row[8], by_row[9], by_row[10], by_row[11], by_row[12], by_row[13], by_row[14], each[2]
-    )
-    wk = Work(v, interior, by_row[15], CG, each[3], small)
+    by_memory = by_row[15:]
+    splitting = Splitting(
+        by_row[11], by_row[12], by_row[13], by_row[14], by_memory[:MEMORY], by_memory[MEMORY:],
+        small[:MEMORY], small[MEMORY : 2 * MEMORY], small[2 * MEMORY],
+    )  # fmt: skip
+    wk = Work(v, by_row[8], by_row[9], by_row[10], splitting, CG, each[2])
     status = SOLVED
     for k in range(RESIDUAL, REPORT):
         out.report[k] = 0.0

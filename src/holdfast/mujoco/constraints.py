@@ -341,7 +341,7 @@ def read_row(
     else:
         cs.kind[r], arrays.law[r] = LIMIT, FRICTIONLESS
         cs.geom[r, 0], cs.geom[r, 1] = kinds[r], which[r]
-        arrays.target[r] = min(-position[r] / s.h, 0.0)
+        arrays.target[r] = closing_speed(s, position[r])
         side = 2 * kinds[r]
     k, t, start = arrays.panel[r], next_tree(li, r, -1), entry
     while t >= 0:
@@ -386,6 +386,16 @@ def driven_speed(s: Any, equality: int, error: float) -> float:
         return 0.0
     constant = floats(s.eq_solref, s.neq, 2)[equality, 0]
     return -error / max(constant, s.h)
+
+
+@inlined
+def closing_speed(s: Any, gap: float) -> float:
+    """Return the speed, negative, that closes a gap within the step; 0 for what touches.
+
+    Gaps that differ by rounding alone would have to be closed one by one, by impulses that only
+    they explain.
+    """
+    return -gap / s.h if gap > s.touching * s.size else 0.0
 
 
 @inlined
@@ -451,7 +461,7 @@ def read_contact(
             arrays.friction[r] = value if e <= 2 and value >= 0.0 else mu
         elif e > 0 and law == VISCOUS:
             arrays.compliance[r] = 1.0 / (s.h * value)
-    arrays.target[row] = min(-gap / s.h, 0.0)
+    arrays.target[row] = closing_speed(s, gap)
     if s.nmocap > 0:
         add_mocap_speed(s, c, 1.0, b, row, dim, arrays)
         add_mocap_speed(s, c, -1.0, a, row, dim, arrays)

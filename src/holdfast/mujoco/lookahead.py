@@ -102,7 +102,7 @@ def sinks_in(s: Any, api: Any, velocity: np.ndarray) -> bool:
     c_api.call(api.mj_collision, s.model, s.trial)
     if any_deep(trial, -s.sunk * s.size):
         return True
-    if s.curved == 0 or not reach.has_left_out(s, s.trial, reach.TOUCHING * s.size):
+    if s.curved == 0 or not reach.has_left_out(s, s.trial, s.touching * s.size):
         return False
     reach.narrow_margins(s)
     c_api.call(api.mj_collision, s.model, s.trial)

@@ -20,9 +20,8 @@ class StepOptions:
         gravity_reserve: and this times ``h^2 |g|``.
         size_reserve: and this times the radius of a geom, or the range of a joint or tendon, for
             motion that starts within the step.
-        touching: gaps below it are closed.
+        touching: surfaces that are closer than this touch.
         adhesion_margin: surfaces closer than this attract each other, if they are to.
-        closed: contacts nearer than this touch, for contact models that know no gaps.
         row_rounding: rows of contacts shorter than this part of the size of the scene are rounding.
         narrow_pyramid: edges of a pyramid with less friction are too close to tell its axes.
         mocap_turn: a mocap body that turns by more in a step was placed, not moved [rad].
@@ -53,9 +52,8 @@ class StepOptions:
     speed_reserve: float = 1.5
     gravity_reserve: float = 4.0
     size_reserve: float = 1e-3
-    touching: float = 1e-9
+    touching: float = 1e-6
     adhesion_margin: float = 1e-7
-    closed: float = 1e-7
     row_rounding: float = 1e-10
     narrow_pyramid: float = 1e-3
     mocap_turn: float = 1.5

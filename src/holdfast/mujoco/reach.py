@@ -27,7 +27,6 @@ from holdfast.mujoco.structs import (
 
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
 KEPT_CONTACTS = 4  # that MuJoCo keeps of a face and a convex geom
-TOUCHING = 1e-6  # part of the mean size: contacts farther apart do not touch
 NEAR_MARGINS = 1e4  # a pair whose contacts are farther than this times that does not touch
 
 
@@ -180,7 +179,7 @@ def add_nearest(s: Any, api: Any) -> None:
 
     The trial data get a list without margins; what is not in the list of the step is added.
     """
-    touch = TOUCHING * s.size
+    touch = s.touching * s.size
     if s.curved == 0 or not has_left_out(s, s.data, touch):
         return
     d, trial = data_at(s.data), data_at(s.trial)

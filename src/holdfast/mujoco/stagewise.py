@@ -51,18 +51,17 @@ def solve_by_model(outcome: Outcome, contact: ContactModel, size: float) -> None
     every = np.flatnonzero(outcome.kind == Kind.CONTACT)
     first = outcome.row[every]
     if isinstance(contact, AnitescuPotra):
-        near = outcome.gap[every] <= DEFAULT.closed * size
+        near = outcome.gap[every] <= DEFAULT.touching * size
         outcome.target[first[near]] = 0.0
         limits = outcome.row[np.flatnonzero(outcome.kind == Kind.LIMIT)]
         outcome.target[limits] = np.where(outcome.target[limits] > -1e-6, 0.0, -np.inf)
         _take(outcome, every[near], contact.advance(_without_far_limits(outcome, every[near])))
         return
-    touch = DEFAULT.touching * size / outcome.h
-    chosen = outcome.J[first] @ outcome.free - outcome.target[first] <= touch
+    chosen = outcome.J[first] @ outcome.free <= outcome.target[first]
     while True:
         solution = contact.advance(outcome.problem(every[chosen]))
         _take(outcome, every[chosen], solution)
-        closed = outcome.J[first] @ outcome.velocity - outcome.target[first] < -touch
+        closed = outcome.J[first] @ outcome.velocity < outcome.target[first]
         if not (closed & ~chosen).any():
             return
         chosen |= closed

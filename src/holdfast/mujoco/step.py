@@ -19,6 +19,7 @@ from holdfast.mujoco.constraints import (
     NO_SLIP,
     Constraints,
     carve,
+    closing_speed,
     is_free,
     read_constraints,
     row_speed,
@@ -150,7 +151,7 @@ def update_gaps(s: Any, arrays: Arrays, cs: Constraints) -> None:
     for k in range(cs.kind.shape[0]):
         if cs.kind[k] == CONTACT and gaps[cs.source[k]] != cs.gap[k]:
             r, gap = arrays.row[k], gaps[cs.source[k]]
-            arrays.target[r] += min(-gap / s.h, 0.0) - min(-cs.gap[k] / s.h, 0.0)
+            arrays.target[r] += closing_speed(s, gap) - closing_speed(s, cs.gap[k])
             cs.gap[k] = gap
 
 
