@@ -24,6 +24,11 @@ Fields = dict[str, Any]
 PER_CONTACT = ("N", "S", "T", "c_N", "Ndot_v", "mu", "mu_v", "bodies")
 ROWS = ("N", "S", "T", "J", "R", "U", "D")
 
+NO_SLIP = (  # arguments of `NoSlip`: how contacts stick, and who solves for that
+    {"grip": "loaded"}, {"grip": "all", "solver": "ppm"}, {"grip": "all", "solver": "qp"},
+    {"grip": "all", "solver": "lemke"},
+)  # fmt: skip
+
 
 # --- random problems ----------------------------------------------------------------------------
 

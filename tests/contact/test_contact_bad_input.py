@@ -311,7 +311,8 @@ def test_inconsistent_bilateral_targets(solver: str) -> None:
     floor = {"N": [[0.0, 0.0, 1.0]], "S": [[0.0, 0.0, 0.0]], "h": 0.01}
     problem = ContactProblem(M=GOOD["M"], v=GOOD["v"], J=J, c_J=[1.0, 2.0, 3.0], **floor)
     message = "row 2 contradicts the rows before it: it depends on them, but they give 4 where"
-    for model in (NoSlip(solver=solver), Frictionless(solver=solver), Viscous(solver=solver)):
+    paper = NoSlip(grip="all", solver=solver)
+    for model in (paper, Frictionless(solver=solver), Viscous(solver=solver)):
         with pytest.raises(InputError, match=rf"^J: {re.escape(message)}.*c_J is 3$"):
             model.solve(problem)
 
@@ -350,6 +351,15 @@ def test_unknown_solver(model: Any) -> None:
     message = r"^solver: is 'osqp'; expected one of (newton, )?ppm, qp, lemke$"
     with pytest.raises(InputError, match=message):
         model(solver="osqp")
+
+
+@pytest.mark.parametrize("solver", ["ppm", "qp", "lemke"])
+def test_only_the_contact_solve_finds_pressed_contacts(solver: str) -> None:
+    message = rf"^solver: is '{solver}', but only the contact solve"
+    with pytest.raises(InputError, match=message):
+        NoSlip(solver=solver)
+    with pytest.raises(InputError, match=message):
+        Mixed(stick(), solver=solver).solve(ContactProblem(**GOOD))
 
 
 def test_unknown_level() -> None:
@@ -424,7 +434,8 @@ def test_not_options(model: Any) -> None:
 )
 def test_not_a_warm_start(warm: Any, solver: str) -> None:
     problem = ContactProblem(**GOOD)
-    for model in (NoSlip(solver=solver), Viscous(solver=solver, level="acceleration")):
+    paper = NoSlip(grip="all", solver=solver)
+    for model in (paper, Viscous(solver=solver, level="acceleration")):
         with pytest.raises(InputError, match=r"^warm_start: "):
             model.solve(problem, warm_start=warm)
 

@@ -26,6 +26,7 @@ from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solve import solve
 
 MOST_PANELS = 4  # trees that a constraint touches before they are made one
+ULPS = 4.0 * np.finfo(float).eps  # relative rounding of an impulse that was scaled and back
 LEFT_OUT = -1  # law of a row of J that takes no part
 
 FRICTIONLESS, COULOMB = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB)
@@ -368,8 +369,9 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
         if a.law[i] <= VISCOUS and end > first and impulse[first] <= 0.0:
             for x in range(first, end if a.law[i] == COULOMB else first + 1):
                 impulse_inout[source[x]] = 0.0
-    for y in range(g.ends[5], k):  # dry friction on its bound, not an ulp beyond
-        impulse_inout[y] = min(max(impulse_inout[y], -g.hi[y]), g.hi[y])
+    for y in range(g.ends[5], k):  # dry friction on its bound, not an ulp beyond or below
+        if abs(impulse_inout[y]) >= (1.0 - ULPS) * g.hi[y]:
+            impulse_inout[y] = g.hi[y] if impulse_inout[y] > 0.0 else -g.hi[y]
     return status
 
 

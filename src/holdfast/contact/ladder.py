@@ -118,6 +118,15 @@ def guess_states(sy: System, isl: Island, u: np.ndarray, state_inout: np.ndarray
 
 
 @kernel
+def has_friction(sy: System, isl: Island) -> bool:
+    """Return whether there is Coulomb friction: without it an island is a convex problem."""
+    some = False
+    for i in isl.member:
+        some = some or (sy.normal[i] == 1 and sy.tangent[i] == DISC)
+    return some
+
+
+@kernel
 def slides(sy: System, isl: Island, state: np.ndarray, u: np.ndarray, sigma: float) -> bool:
     """Return whether a contact with Coulomb friction slides, and moves."""
     some = False

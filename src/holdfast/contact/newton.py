@@ -122,6 +122,16 @@ def combine(isl: Island, a: np.ndarray, t: float, b: np.ndarray, out: np.ndarray
 
 
 @kernel
+def product(isl: Island, a: np.ndarray, b: np.ndarray) -> float:
+    """Return the inner product of two motions of an island."""
+    total = 0.0
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            total += a[j] * b[j]
+    return total
+
+
+@kernel
 def motion(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray) -> None:
     """Fill the motion ``y0 + sum G' r`` of an island."""
     combine(isl, sy.y0, 0.0, sy.y0, y_out)

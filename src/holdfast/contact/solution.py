@@ -11,6 +11,7 @@ import numpy as np
 from holdfast.contact.arrays import ContactState, LawKind
 from holdfast.contact.certificate import law_residuals
 from holdfast.contact.dry_friction import dry_forces
+from holdfast.contact.force_distribution import distribute_forces
 from holdfast.contact.problem import ContactProblem
 from holdfast.errors import InputError
 from holdfast.lcp import Status
@@ -435,14 +436,12 @@ class ContactSolution:
         Where contacts are redundant their forces are not unique, and a pivoting solver loads as
         few as possible: three of the four legs of a table. Here normal forces have the least sum of
         squares, and each contact that sticks takes tangential load in proportion to how hard it
-        is pressed (see `holdfast.models._spread`). With Coulomb friction, which couples tangential
-        and normal forces, the solution is returned unchanged.
+        is pressed (see `holdfast.contact.force_distribution`). With Coulomb friction, which couples
+        tangential and normal forces, the solution is returned unchanged.
         """
         if self._coulomb.any():
             return self
-        from holdfast.models._spread import spread_forces
-
-        forces = spread_forces(self)
+        forces = distribute_forces(self)
         return replace(
             self, normal=forces.normal, tangent=forces.tangent, bilateral=forces.bilateral,
             extra=forces.extra,

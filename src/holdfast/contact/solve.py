@@ -9,13 +9,18 @@ import numpy as np
 
 from holdfast._jit import entry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.convex import solve_convex
 from holdfast.contact.islands import find_islands
 from holdfast.contact.ladder import (
+    BY_RUNG,
+    FACTORISATIONS,
     ISLANDS,
     NEEDED,
     REPORT,
     RESIDUAL,
+    STATES,
     Work,
+    has_friction,
     solve_island,
 )
 from holdfast.contact.newton import Island, Vectors
@@ -185,9 +190,13 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
             for r in range(a.row[i], a.row[i + 1]):
                 v.r[r] = out.impulse[r] / sy.scale[r] if sy.scale[r] > 0.0 else 0.0
         if has_no_slip(a, members):
-            miss = search(a, sy, isl, size, wk, out.state, warm, held, freed, o, out.report)
-        else:
+            miss = search(a, sy, isl, size, wk, out.state, held, freed, o, out.report)
+        elif has_friction(sy, isl):
             miss = solve_island(sy, isl, size, wk, out.state, warm, o, out.report)
+        else:
+            miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, out.state, o)
+            out.report[FACTORISATIONS] += count
+            out.report[BY_RUNG + STATES] += 1.0
         out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
         if not miss <= o.certificate:
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)

@@ -227,6 +227,9 @@ def apply_laws(a: Arrays, sy: System, least: float) -> None:
     least2 = least * least
     for i in range(a.law.shape[0]):
         law, first, end = a.law[i], a.row[i], a.row[i + 1]
+        if end == first:  # left out
+            sy.normal[i], sy.tangent[i] = 0, NOTHING
+            continue
         contact = law <= VISCOUS
         mu = 0.0
         if law == COULOMB:

@@ -47,6 +47,20 @@ def check_solver(solver: Any, options: Any) -> None:
         )  # fmt: skip
 
 
+def check_grip(grip: str, solver: str) -> None:
+    """Refuse solvers of `holdfast.lcp` for contacts that stick only where they are pressed."""
+    if grip == "loaded" and solver != "newton":
+        raise InputError(
+            "solver", f"is {solver!r}, but only the contact solve ('newton') knows contacts that "
+            "stick where they are pressed; leave it out, or use grip='all'"
+        )  # fmt: skip
+
+
+def pivoting(solver: str) -> str:
+    """The solver of `holdfast.lcp` that is meant."""
+    return "ppm" if solver == "newton" else solver
+
+
 def lcp_options(options: Any) -> lcp.Options | None:
     """Options of the solvers of `holdfast.lcp`, if that is what they are."""
     return options if isinstance(options, lcp.Options) else None

@@ -4,17 +4,14 @@ A model says which law each contact has; the rest is the same for all of them. W
 not certify an answer:
 
 1. redundant rows of J that do not quite agree with each other are left out, and it is tried again;
-2. without Coulomb friction pivoting (`holdfast.lcp`) solves the problem, or proves that it has no
-   answer;
-3. with it, pivoting solves it without friction: if not even that has an answer, the proof says
-   which rows contradict each other;
-4. else an error carries the problem and the best answer.
+2. pivoting (`holdfast.lcp`) is asked for an answer without friction: if not even that exists, its
+   proof says which rows contradict each other;
+3. else an error carries the problem and the best answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,9 +24,8 @@ from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 from holdfast.contact.solved import Answered
 from holdfast.errors import InfeasibleError, SolveError, UncertifiedError
-from holdfast.models._grip import grip_loaded
 from holdfast.models._projection import warm_rows
-from holdfast.models._reduction import check_targets
+from holdfast.models._reduction import check_held, check_targets
 from holdfast.models._velocity import solve_velocity
 
 FREE = int(LawKind.FRICTIONLESS)
@@ -69,10 +65,11 @@ def solve_newton(
         if problem.j and problem.c_J.any():  # rows of zeros, too, which the solve passes over
             _check_joints(problem, solved)
         answer = Answered(problem, laws, solved)
-        return ContactSolution.of(answer, consistent=answer.consistent, **known)
-    if not (law == int(LawKind.COULOMB)).any() and not problem.stack.compliant:
-        wants_stick = law == int(LawKind.NO_SLIP)
-        return grip_loaded(problem, partial(solve_velocity, problem, mu_v=mu_v), wants_stick)
+        solution = ContactSolution.of(answer, consistent=answer.consistent, **known)
+        if not answer.consistent and problem.j and problem.c_J.any():
+            sticks = law == int(LawKind.NO_SLIP)
+            check_held(solution, sticks & (solution.normal > 0.0))
+        return solution
     prove_infeasible(problem)
     status = lcp.Status.UNCERTIFIED
     answer = Answered(problem, laws, solved)

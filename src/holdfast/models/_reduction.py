@@ -19,14 +19,17 @@ import numpy as np
 
 from holdfast import lcp
 from holdfast.contact.problem import ContactProblem
-from holdfast.errors import InputError
+from holdfast.contact.solution import ContactSolution
+from holdfast.errors import InfeasibleError, InputError
 from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.inertia import InertiaFactor
+from holdfast.lcp.status import Status
 from holdfast.models._choices import check_rigid
 
 ZERO_ROW = lcp.Options().zero_row
 SPANNED = 1e-10  # a row this much shorter after elimination lies in the span of what was eliminated
 ROUNDING = 1e-14  # relative speed along a row that is rounding
+SLIDES = 1e-6  # part of the speed of its body at which a contact slides that should be held
 INCONSISTENT = 1e-5  # a redundant row that misses its target by more, relatively, contradicts
 
 
@@ -159,3 +162,43 @@ def check_targets(
             f"row {i} contradicts the rows before it: it depends on them, but they give "
             f"{J[i] @ motion:.6g} where its target c_J is {c_J[i]:.6g}",
         )
+
+
+def check_held(solution: ContactSolution, held: np.ndarray) -> None:
+    """Refuse an answer in which a contact slides that must be held, because joints drive it.
+
+    Tangents that depend on rows of J cannot be held where these have other targets. Then the
+    residual r of ``(J, S, T) v = (c_J, 0, 0)`` proves it: it cancels the rows and not the targets.
+
+    Raises:
+        InfeasibleError: joints and held contacts contradict each other; carries the proof.
+    """
+    problem, held = solution.problem, np.flatnonzero(held)
+    if not held.size or not len(problem.J) or not np.any(problem.c_J):
+        return
+    S, T = (each if len(each) else np.zeros_like(problem.N) for each in (problem.S, problem.T))
+    sides = np.vstack([S[held], T[held]])
+    scale = np.abs(sides) @ np.abs(solution.velocity)
+    if not (np.abs(sides @ solution.velocity) > SLIDES * scale).any():
+        return
+    rows = np.vstack([problem.J, sides])
+    target = np.concatenate([problem.c_J, np.zeros(len(sides))])
+    length = np.linalg.norm(rows, axis=1)
+    length[length == 0.0] = 1.0
+    v = np.linalg.lstsq(rows / length[:, None], target / length, rcond=None)[0]
+    left = target / length - rows / length[:, None] @ v
+    if not np.linalg.norm(left) > SLIDES * np.linalg.norm(target / length):
+        return
+    weight = left / length
+    j, k = len(problem.J), len(held)
+    weights = {name: np.zeros(len(getattr(problem, name))) for name in ("J", "S", "T", "R")}
+    weights["J"] = weight[:j]
+    for name, part in (("S", weight[j : j + k]), ("T", weight[j + k :])):
+        if len(weights[name]):
+            weights[name][held] = part
+    raise InfeasibleError(
+        f"infeasible: joints drive contacts {', '.join(map(str, held[:8]))} sideways, which are "
+        "pressed and must not slip; see .equality_weights",
+        status=Status.INFEASIBLE, problem=problem,
+        certificate=np.zeros(problem.n + len(problem.U)), equality_weights=weights,
+    )  # fmt: skip

@@ -17,8 +17,13 @@ from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InputError
 from holdfast.lcp.checks import check_choice
 from holdfast.lcp.find_indices import RANK_TOL, check_rank_tol
-from holdfast.models._choices import check_problem, check_solver, lcp_options
-from holdfast.models._grip import grip_loaded
+from holdfast.models._choices import (
+    check_grip,
+    check_problem,
+    check_solver,
+    lcp_options,
+    pivoting,
+)
 from holdfast.models._newton import solve_newton
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
@@ -36,8 +41,9 @@ class Mixed(ContactModel):
     Attributes:
         laws: one `Law` per contact, or a single one for all.
         grip: for the contacts that stick, see `NoSlip`.
-        solver: "newton", the contact solver that all laws share, or one of `holdfast.lcp`, which
-            do not support Coulomb friction: "ppm", "qp" or "lemke".
+        solver: "newton", the contact solver that all laws share, or one of `holdfast.lcp`: "ppm",
+            "qp" or "lemke". These support neither Coulomb friction nor ``grip="loaded"`` where a
+            contact sticks.
         rank_tol: rank tolerance of Algorithm 2 (Find-Indices).
         options: tolerances of the solver: `holdfast.contact.Options` for "newton",
             `holdfast.lcp.Options` for the others.
@@ -74,26 +80,17 @@ class Mixed(ContactModel):
         to_the_letter = "stick" in kinds and self.grip == "all"
         if "coulomb" in kinds and to_the_letter:
             raise InputError("grip", "is 'all', which cannot be combined with coulomb()")
+        if "stick" in kinds:
+            check_grip(self.grip, self.solver)
         if self.solver == "newton" and not to_the_letter:
             law = np.array([KINDS[law.kind] for law in laws], dtype=np.int64)
             mu = _coefficients(laws, problem) if "coulomb" in kinds else None
             return solve_newton(problem, law, mu, mu_v, self.options, warm_start)
-        return self._stick(problem, laws, mu_v, warm_start)
-
-    def _stick(
-        self, problem: ContactProblem, laws: list[Law], mu_v: np.ndarray | None, warm_start: Any
-    ) -> ContactSolution:
-        """The same by pivoting, where some contacts stick."""
-        wants_stick = np.array([law.kind == "stick" for law in laws], dtype=bool)
-        solver = "ppm" if self.solver == "newton" else self.solver
-
-        def held(sticking: np.ndarray) -> ContactSolution:
-            return solve_velocity(
-                problem, sticking, mu_v, solver=solver, options=lcp_options(self.options),
-                rank_tol=self.rank_tol, warm_start=warm_start,
-            )  # fmt: skip
-
-        return held(wants_stick) if self.grip == "all" else grip_loaded(problem, held, wants_stick)
+        sticking = np.array([law.kind == "stick" for law in laws], dtype=bool)
+        return solve_velocity(
+            problem, sticking, mu_v, pivoting(self.solver), lcp_options(self.options),
+            self.rank_tol, warm_start,
+        )  # fmt: skip
 
 
 def _coefficients(laws: list[Law], problem: ContactProblem) -> np.ndarray:

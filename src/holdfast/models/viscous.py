@@ -23,6 +23,7 @@ from holdfast.models._choices import (
     check_solver,
     coefficients,
     lcp_options,
+    pivoting,
 )
 from holdfast.models._newton import solve_newton
 from holdfast.models._projection import project
@@ -110,8 +111,7 @@ class Viscous(ContactModel):
         p.stack.split(lo)[6][:], p.stack.split(hi)[6][:] = -bound, bound
         found = project(
             p, np.zeros(p.n, dtype=bool), arrays._replace(v=free, f=free[:0], b=b, lo=lo, hi=hi),
-            "ppm" if self.solver == "newton" else self.solver, lcp_options(self.options), RANK_TOL,
-            warm_start,
+            pivoting(self.solver), lcp_options(self.options), RANK_TOL, warm_start,
         )  # fmt: skip
         viscous = drag_forces(p, mu_v, p.v)
         found = found._replace(level="acceleration", damping=drag, viscous=viscous)

@@ -93,7 +93,7 @@ def _models() -> None:
     from holdfast import models
 
     problem = _problem()
-    for model in (models.Coulomb(), models.NoSlip(), models.NoSlip(solver="ppm"),
+    for model in (models.Coulomb(), models.NoSlip(), models.NoSlip(grip="all"),
                   models.Viscous(0.1), models.StewartTrinkle()):  # fmt: skip
         solution = model.solve(problem)
         _quietly(lambda solution=solution: solution.is_exact())

@@ -31,7 +31,7 @@ MODELS: dict[str, ContactModel] = {
     "Drumwright-Shell": DrumwrightShell(MU),
     "no-slip, active-set QP": NoSlip(grip="all", solver="qp"),
     "no-slip, modified PPM": NoSlip(grip="all", solver="ppm"),
-    "no-slip where pressed, modified PPM": NoSlip(solver="ppm"),
+    "no-slip where pressed": NoSlip(),
 }
 LOOSE, TIGHT, SHELL, QP, PPM, PRESSED = MODELS
 
@@ -133,8 +133,12 @@ class MaximalRun:
         return self.last.complementarity()
 
     def pivots(self) -> int:
-        """Of the complementarity problem: loading the equality rows is not counted."""
-        factored = isinstance(self.model, NoSlip) and self.model.solver in ("newton", "ppm")
+        """Of the complementarity problem: loading the equality rows is not counted.
+
+        Where the contact solve takes its place, these are factorisations.
+        """
+        model = self.model
+        factored = isinstance(model, NoSlip) and model.grip == "all" and model.solver == "ppm"
         return self.last.pivots - (self.last.rank if factored else 0)
 
     def variables(self) -> int | None:

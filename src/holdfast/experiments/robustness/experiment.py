@@ -47,7 +47,7 @@ SOLVERS: dict[str, tuple[str, Callable[[Recorded], np.ndarray]]] = {
 
 MODELS: dict[str, tuple[str, ContactModel]] = {
     "noslip-ppm": ("no-slip, modified PPM", NoSlip(grip="all", solver="ppm")),
-    "noslip-pressed": ("no-slip where pressed, modified PPM", NoSlip(solver="ppm")),
+    "noslip-pressed": ("no-slip where pressed, contact solve", NoSlip()),
     "noslip-lemke": ("no-slip, Lemke", NoSlip(grip="all", solver="lemke")),
     "noslip-qp": ("no-slip, active-set QP", NoSlip(grip="all", solver="qp")),
     "viscous-ppm": ("viscous, modified PPM", Viscous(0.1, solver="ppm")),

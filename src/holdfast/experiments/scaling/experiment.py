@@ -69,7 +69,7 @@ def dense_ppm(problem: ContactProblem) -> int:
 
 METHODS = {
     "noslip": Method("no-slip", _by(NoSlip(grip="all", solver="ppm")), ours=True),
-    "noslip-pressed": Method("no-slip where pressed", _by(NoSlip(solver="ppm")), ours=True),
+    "noslip-pressed": Method("no-slip where pressed", _by(NoSlip()), ours=True),
     "viscous": Method("viscous", _by(Viscous(0.1, solver="ppm")), ours=True),
     "noslip-ppm-dense": Method("no-slip, dense PPM", dense_ppm, rows=1),
     "noslip-qp": Method("no-slip, active-set QP", _by(NoSlip(grip="all", solver="qp")), rows=1),
