@@ -79,7 +79,7 @@ def sweep(
     listed = with_seeds(cases, seed)
     if not listed:
         raise InputError("cases", "are none")
-    arguments = _arguments(task, listed)
+    arguments = arguments_of(task, listed)
     path = None if out is None else Path(out)
     if path is not None:
         tables.check_format(path)
@@ -122,7 +122,7 @@ class _Memory:
         """Nothing is open."""
 
 
-def _arguments(task: Task, cases: list[Case]) -> list[Case]:
+def arguments_of(task: Task, cases: list[Case]) -> list[Case]:
     """What to call the task with in each case: without the seed if it takes none."""
     if not callable(task):
         raise InputError("task", f"is {task!r}; expected a function")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from holdfast.tools.sweep.targets import Target, compile_scene
 EVERY = 10  # steps between two looks at the friction that contacts need
 SETTINGS = ("scene", "duration", "contact", "keyframe", "control")  # parameters may set them, too
 NOISE = ("qpos", "qvel", "ctrl")
+Watch = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,10 @@ class SceneTask:
     noise: Mapping[str, float] = field(default_factory=dict)
     until: Until | None = None
 
-    def __call__(self, *, seed: int, **parameters: Any) -> dict[str, Any]:
-        """Simulate one case; results as columns."""
+    def __call__(
+        self, *, seed: int, watch: Watch | None = None, **parameters: Any
+    ) -> dict[str, Any]:
+        """Simulate one case and return its results as columns; `watch` is called every step."""
         given = self._settings(parameters)
         model, data = self._start(given, parameters, seed)
         control = None
@@ -82,7 +85,9 @@ class SceneTask:
             control = files.load_control(Path(given["control"]), model)
         contact = contact_model(given["contact"], self.mu_v)
         stepper = Stepper(model, contact, warn=False)
-        needed, ended = self._run(stepper, data, given["duration"], control, self._held(parameters))
+        needed, ended = self._run(
+            stepper, data, given["duration"], control, self._held(parameters), watch
+        )
         columns = {
             "time": data.time,
             "ended": ended,
@@ -93,9 +98,7 @@ class SceneTask:
             "uncertified_steps": stepper.uncertified_steps,
         }
         if model.nsensor:
-            stepper.forward(
-                data
-            )  # sensors of the last state; a step leaves those of the one before
+            stepper.forward(data)  # a step leaves the sensors of the state before it
         return columns | _sensors(model, data)
 
     @property
@@ -108,8 +111,8 @@ class SceneTask:
         texts += [self.control.read_bytes()] if self.control else []
         return settings | {"files": hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]}
 
-    def check(self, case: Case) -> None:
-        """Refuse a case that does not fit the scene, before workers start."""
+    def check(self, case: Case) -> Any:
+        """Refuse a case that does not fit the scene, before workers start; return its model."""
         parameters = {name: value for name, value in case.items() if name != "seed"}
         given = self._settings(parameters)
         model, _ = self._start(given, parameters, 0)
@@ -124,6 +127,7 @@ class SceneTask:
         unknown = self.noise.keys() - NOISE
         if unknown:
             raise InputError("noise", f"{min(unknown)!r} is none of {', '.join(NOISE)}")
+        return model
 
     def _settings(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Settings of the plan, or of the case where it has them."""
@@ -171,19 +175,28 @@ class SceneTask:
         return model, data
 
     def _run(
-        self, stepper: Stepper, data: Any, duration: float, control: Any, held: dict[Target, Any]
+        self,
+        stepper: Stepper,
+        data: Any,
+        duration: float,
+        control: Any,
+        held: dict[Target, Any],
+        watch: Watch | None,
     ) -> tuple[float, bool]:
         """Simulate; the most friction that a pair of bodies needed, and whether it ended early."""
         steps = max(1, round(duration / stepper.model.opt.timestep))
-        stride = 1 if control or self.until else EVERY
+        stride = 1 if control or self.until or watch else EVERY
         needed = 0.0
         for k in range(0, steps, stride):
             if control is not None:
                 data.ctrl[:] = control(data.time)
                 for target, value in held.items():
                     target.set_in_data(stepper.model, data, value)
-            stepper.step(data, min(stride, steps - k))
-            if k % EVERY == 0:
+            done = min(k + stride, steps)
+            stepper.step(data, done - k)
+            if watch is not None:
+                watch(stepper.model, data)
+            if done % EVERY == 0 or done == steps:
                 needs = [need for need, _ in stepper.contacts.pairs().values()]
                 needed = max([needed, *needs])
             if self.until is not None and self.until.reached(data):
