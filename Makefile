@@ -1,5 +1,6 @@
 # Everything runs in .venv, made from nothing with `python3 -m venv` and pip.
 # One stamp file per set of dependencies, renewed when pyproject.toml changes.
+# Bytecode is not compiled by pip, on one core: `make demo` imports little of what it installs.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -93,10 +94,11 @@ $(VENV)/stamp-root:
 
 $(VENV)/stamp-core: pyproject.toml $(VENV)/stamp-root
 	@echo "installing holdfast into $(VENV)"
-	@$(PIP) -e .
+	@$(PIP) --no-compile -e .
 	@touch $@
 
 $(VENV)/stamp-%: pyproject.toml $(VENV)/stamp-core
 	@echo "installing the extra '$*' into $(VENV)"
-	@$(PIP) -e '.[$*]'
+	@$(PIP) --no-compile -e '.[$*]'
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
