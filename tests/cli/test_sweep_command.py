@@ -92,7 +92,7 @@ def test_plans_give_the_same_table_again_and_more_of_it(folder: Path) -> None:
     assert out.read_bytes().startswith(first)
     plan.write_text(PLAN.replace("duration = 0.5", "duration = 0.6"))
     done = holdfast("sweep", str(plan), "--workers", "1")
-    assert done.returncode == 2 and "made otherwise" in done.stderr and "--fresh" in done.stderr
+    assert done.returncode == 2 and "another sweep" in done.stderr and "--fresh" in done.stderr
 
 
 def test_noise_belongs_to_the_seed_and_runs_may_end_early(folder: Path) -> None:
@@ -285,10 +285,10 @@ def test_functions_are_watched(folder: Path) -> None:
         ('scene = "slider.xml"', "has no cases"),
         ('scene = "slider.xml"\ncolour = "red"\n[grid]\nx = [1]', "has 'colour'; known are"),
         ('scene = "slider.xml"\n[grid]\nx = 1', "list of values"),
-        ('scene = "slider.xml"\n[grid]\nx = [1]', "x: is no place in a scene"),
+        ('scene = "slider.xml"\n[grid]\nx = [1]', "x: is not a place in a scene"),
         ('scene = "none.xml"\n[grid]\n"ctrl.push" = [1]', "none.xml cannot be compiled"),
         ('scene = "slider.xml"\n[grid]\n"ctrl.pull" = [1]', "has no actuator 'pull'; it has push"),
-        ('scene = "slider.xml"\n[grid]\n"qpos.box" = [1]', r"has 7 values; say which one"),
+        ('scene = "slider.xml"\n[grid]\n"qpos.box" = [1]', r"has 7 values; choose one"),
         ('scene = "slider.xml"\n[grid]\n"qpos.box[7]" = [1]', "has only 7 values"),
         ('scene = "slider.xml"\n[grid]\n"geom.ball.mass" = [1]', "no geom 'ball'; it has floor"),
         ('scene = "slider.xml"\n[grid]\n"geom.box.heft" = [1]', "no field 'heft'"),
@@ -302,7 +302,7 @@ def test_functions_are_watched(folder: Path) -> None:
         ('task = "mine"\n[grid]\nx = [1]', "expected file.py:function"),
         ('task = "none.py:f"\n[grid]\nx = [1]', "none.py cannot be imported"),
         ('task = "math:nothing"\n[grid]\nx = [1]', "math has no function 'nothing'"),
-        ('task = "math:sqrt"\nduration = 1\n[grid]\nx = [1]', "'duration' is for plans"),
+        ('task = "math:sqrt"\nduration = 1\n[grid]\nx = [1]', "'duration' applies only to plans"),
         ('task = "math:sqrt"\n[sample]\ncount = 3', "expected count"),
         ('task = "math:sqrt"\nrepeats = -1\n[grid]\nx = [1]', "repeats: is -1"),
         ('task = "math:sqrt"\n[grid]\nx = [1]\n[sample]\ncount = 1\n[sample.parameters]\n'

@@ -269,9 +269,9 @@ def remarks(rows: list[Row]) -> list[str]:
 HEADINGS = ("setting", "creep\nµm/s", "drift\nmm", "sinks in\nµm", "time", "contacts",
             "needs /\ndeclared µ")  # fmt: skip
 LEGEND = (
-    "MuJoCo: as the scene configures it; elliptic: that cone with impratio 10; noslip: and so many "
-    "iterations, the last with tolerance 0. creep: sliding speed of the worst pair that touches, "
-    "in the second half; time: of a step, in units of the first row's; needs / declared µ: "
-    "friction that the motion asks of a pair of bodies, net, and what the model declares, for the "
-    "pair that comes closest to it or exceeds it most (!)."
+    "MuJoCo: as the scene configures it; elliptic: elliptic cones and impratio 10; + noslip: in "
+    "addition that many noslip iterations, 100 with tolerance 0. creep: sliding speed of the worst "
+    "pair in contact, in the second half of the run; time: time of a step relative to the first "
+    "row; needs / declared µ: friction that the motion requires, net per pair of bodies, and the "
+    "coefficient of the model, for the pair that comes closest to it or exceeds it most (!)."
 )

@@ -222,4 +222,6 @@ def check_arrays(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None
         if not np.isfinite(array).all():
             raise InputError(name, "is not finite")
     if k < 2 or not np.isfinite(time).all() or not (np.diff(time) > 0).all():
-        raise InputError("time", "must rise from sample to sample, and hold two at least")
+        raise InputError(
+            "time", "must increase from sample to sample and have at least two entries"
+        )

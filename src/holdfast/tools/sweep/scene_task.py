@@ -1,4 +1,4 @@
-"""The task of a plan that names a scene: simulate it with the case's values, and measure."""
+"""The task of a plan that names a scene: simulate and measure it with the values of a case."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Watch = Callable[[Any, Any], None]
 
 @dataclass(frozen=True)
 class Until:
-    """Ends a run when a sensor goes beyond a bound.
+    """Ends a run when a sensor leaves a range.
 
     Attributes:
-        sensor: its name.
+        sensor: name of the sensor.
         below: lower bound of its (first) value.
         above: upper bound.
     """
@@ -48,20 +48,20 @@ class Until:
 
 @dataclass(frozen=True)
 class SceneTask:
-    """Simulates a scene, once a case.
+    """Simulates a scene once per case.
 
     Attributes:
         scene: MJCF or URDF file.
         duration: seconds to simulate.
-        contact: name of the contact model.
-        mu_v: coefficient of the viscous model [N s/m].
-        keyframe: to start from, by name or number; the first one by default.
-        control: file of controls over time, as for ``holdfast simulate``.
-        targets: places in the scene (see `targets`) that a parameter sets, by its name; a
-            parameter that is not in it is a place itself.
-        noise: standard deviation of what is added at the start to "qpos", "qvel" and "ctrl", drawn
-            with the seed of the case.
-        until: ends a run early.
+        contact: name of the contact law.
+        mu_v: coefficient of the viscous law [N s/m].
+        keyframe: name or number of the initial keyframe; the first one by default.
+        control: file with controls over time, as for ``holdfast simulate``.
+        targets: maps the name of a parameter to the places in the scene that it sets (see
+            `targets`); a parameter that is not listed is a place itself.
+        noise: standard deviations of the noise added to the initial "qpos", "qvel" and "ctrl",
+            drawn with the seed of the case.
+        until: condition that ends a run early.
     """
 
     scene: Path
@@ -136,7 +136,7 @@ class SceneTask:
             if name in parameters:  # beside the scene of the plan
                 given[name] = self.scene.parent / str(parameters[name])
         if not isinstance(given["duration"], int | float) or not 0 < given["duration"] < math.inf:
-            raise InputError("duration", f"is {given['duration']}; expected seconds")
+            raise InputError("duration", f"is {given['duration']}; expected seconds above 0")
         return given
 
     def _places(self, name: str) -> tuple[Target, ...]:
