@@ -1,4 +1,4 @@
-"""One scene under several settings of MuJoCo and under ours, measured in the same way.
+"""One scene under several settings of MuJoCo and laws of holdfast, measured in the same way.
 
 Everything is measured on the states, by the same rows: at sampled times contacts are listed and
 those whose surfaces touch are asked how fast they slide. Which solver made the state makes no
@@ -129,12 +129,12 @@ def compare(
     """Run all variants from the state in `data`, which stays as it is.
 
     Args:
-        model: of the scene.
-        data: state to start from.
-        duration: [s] to simulate.
-        contact: a contact model of ours beside `Coulomb` and `NoSlip`, which have a row each.
-        control: controls by time.
-        progress: told the part that is done.
+        model: `mujoco.MjModel` of the scene.
+        data: initial state.
+        duration: time to simulate [s].
+        contact: a further contact model, besides `Coulomb` and `NoSlip`, which have a row each.
+        control: function of time that returns controls; None leaves them as they are.
+        progress: called with the fraction that is done.
         watch: called after each step with the name of the variant, its model and its data.
     """
     check_duration(duration)

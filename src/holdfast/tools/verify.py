@@ -52,7 +52,7 @@ ROUNDING = 1e-12  # of positions, relative to the extent: what it lifts is no ga
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What passes."""
+    """Largest values that pass."""
 
     distance: float = 1e-8
     """Deepest penetration [m]."""
@@ -135,14 +135,14 @@ def verify(
 
     Args:
         model: `mujoco.MjModel` of the run; not changed.
-        time: (k,) [s].
-        qpos: (k, nq).
-        qvel: (k, nv).
+        time: (k,) times of the samples [s].
+        qpos: (k, nq) positions.
+        qvel: (k, nv) velocities.
         ctrl: (k, nu) controls that held from each sample on; None for zeros.
-        no_slip: whether contacts that push shall not slide.
-        law: of contacts that the model gives none; None allows any friction.
-        tolerances: what passes.
-        progress: told the part that is done.
+        no_slip: whether to require that loaded contacts do not slide.
+        law: law of contacts for which the model sets none; None allows any friction.
+        tolerances: largest values that pass.
+        progress: called with the fraction that is done.
     """
     tol = tolerances or Tolerances()
     check_arrays(model, time, qpos, qvel, ctrl)
