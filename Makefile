@@ -16,7 +16,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/stamp-core  ## a cube slides, a gripper holds, a robot stands: tables, a picture
-	@$(BIN)/python -m holdfast demo --picture holdfast-demo.png
+	@$(BIN)/python -m holdfast demo --picture holdfast-demo.png --force
 
 test: $(VENV)/stamp-dev  ## tests that take seconds
 	@$(BIN)/python -m pytest -q -m "not slow"

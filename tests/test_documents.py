@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -45,6 +45,7 @@ OUTPUT = ("text", "none", "xml", "json", "pycon", "csv", "yaml", "toml")
 
 NOT_RUN = {
     "make": "makes its own environment; each target is what CI and the other tests run",
+    ". .venv/bin/activate": "the environment that `make demo` creates",
     "pip install": "needs a package index",
     "python -m pip": "needs a package index",
     "git clone": "needs a network",
@@ -378,6 +379,24 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
+    check_links(tmp_path / "html")
+
+
+def check_links(folder: Path) -> None:
+    """Links between built pages lead somewhere, and pages load nothing from other machines."""
+    texts = {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.html")}
+    anchors = {name: set(re.findall(r'\bid="([^"]+)"', text)) for name, text in texts.items()}
+    for name, text in texts.items():
+        loaded = re.findall(r'<(?:script|img|iframe)\b[^>]*\bsrc="([^"]+)"', text)
+        loaded += re.findall(r'<link\b[^>]*\brel="stylesheet"[^>]*\bhref="([^"]+)"', text)
+        assert not [address for address in loaded if "//" in address], name
+        for target in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', text):
+            if target.startswith("https://"):
+                continue
+            page, _, anchor = unquote(target).partition("#")
+            page = page or name
+            assert (folder / page).exists(), f"{name}: {target}"
+            assert not anchor or anchor in anchors.get(page, {anchor}), f"{name}: {target}"
 
 
 def test_generated_tables_have_no_bullets_in_cells() -> None:

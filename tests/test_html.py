@@ -79,7 +79,7 @@ def test_contacts_comparison_and_verdict() -> None:
     assert len(shown(hf.Contacts.none())) == 1
     rows = shown(compare(model, data, duration=0.004))
     assert [row[0] for row in rows[1:]] == [
-        "MuJoCo", "elliptic", "+ noslip 10", "+ noslip 100", "ours, Coulomb", "ours, no slip",
+        "MuJoCo", "elliptic", "+ noslip 10", "+ noslip 100", "holdfast", "holdfast, no slip",
     ]  # fmt: skip
     verdict = verify(model, *map(np.array, zip(*states, strict=True)))
     assert [row[4] for row in shown(verdict)[1:]] == ["pass"] * 6 + ["not judged"]

@@ -57,7 +57,9 @@ class Compare:
 
     @exit_code
     def run(self) -> int:
-        """Print the table; return the exit code, 1 if a run of ours failed."""
+        """Print the table; return the exit code, 1 if a run of holdfast failed."""
+        from holdfast.tools.compare import OURS
+
         rows = self._rows()
         if self.format == "json":
             told = [{**asdict(row), "exceeded": row.exceeded} for row in rows]
@@ -65,7 +67,7 @@ class Compare:
             print()
         else:
             print_rows(f"{self.scene.name}, {self.duration:g} s", rows)
-        return 1 if any(row.problem for row in rows if row.name.startswith("ours")) else 0
+        return 1 if any(row.problem for row in rows if row.name.startswith(OURS)) else 0
 
     def _rows(self) -> list[Any]:
         from holdfast.mujoco._mj import mujoco
@@ -98,7 +100,7 @@ class Compare:
         return rows
 
     def _films(self, model: Any, contact: Any) -> dict[str, Any]:
-        """One film of MuJoCo as the scene configures it, one of ours, by the names of rows."""
+        """One film of MuJoCo as the scene configures it, one of holdfast, by the names of rows."""
         from holdfast.tools.compare import row_of
         from holdfast.tools.video import Film
 
@@ -110,16 +112,20 @@ class Compare:
 
 
 def print_rows(title: str, rows: list[Any]) -> None:
-    """One table for people."""
+    """Print a table that fits into 80 columns."""
+    from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from holdfast.tools.compare import HEADINGS, LEGEND, remarks, rows_as_text
 
-    table = Table(title=escape(title))  # names are data, not markup
+    table = Table(
+        title=escape(title),  # names are data, not markup
+        box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False, show_edge=False,
+    )  # fmt: skip
     for i, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=i > 0)
     for cells in rows_as_text(rows):
         table.add_row(*map(escape, cells))
     console = Console()

@@ -42,6 +42,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "+ noslip 100": ELLIPTIC | {"noslip_iterations": 100, "noslip_tolerance": 0.0},
 }
 """MuJoCo as configured, and what its documentation advises against slip."""
+OURS = "holdfast"  # the row of Coulomb friction; names of other laws follow it
 
 
 Watch = Callable[[str, Any, Any], None]
@@ -90,7 +91,7 @@ class _Run:
 
 
 def variants(model: Any, data: Any, contact: ContactModel | None) -> list[_Run]:
-    """MuJoCo as configured, three recipes against slip, and ours, one for each law."""
+    """MuJoCo as configured, three recipes against slip, and holdfast with each law."""
     runs = []
     for name, settings in RECIPES.items():
         own = copy.copy(model)
@@ -104,15 +105,15 @@ def variants(model: Any, data: Any, contact: ContactModel | None) -> list[_Run]:
 
 
 def _ours(contact: ContactModel | None) -> dict[str, ContactModel]:
-    """Contact models of ours by the names of their rows."""
-    ours: dict[str, ContactModel] = {"ours, Coulomb": Coulomb(), "ours, no slip": NoSlip()}
+    """Contact models of holdfast by the names of their rows."""
+    ours: dict[str, ContactModel] = {OURS: Coulomb(), f"{OURS}, no slip": NoSlip()}
     if contact is not None and contact not in ours.values():
-        ours[f"ours, {type(contact).__name__}"] = contact
+        ours[f"{OURS}, {type(contact).__name__}"] = contact
     return ours
 
 
 def row_of(contact: ContactModel) -> str:
-    """Name of the row of a contact model of ours."""
+    """Name of the row of a contact model."""
     return next(name for name, each in _ours(contact).items() if each == contact)
 
 
@@ -270,8 +271,9 @@ HEADINGS = ("setting", "creep\nµm/s", "drift\nmm", "sinks in\nµm", "time", "co
             "needs /\ndeclared µ")  # fmt: skip
 LEGEND = (
     "MuJoCo: as the scene configures it; elliptic: elliptic cones and impratio 10; + noslip: in "
-    "addition that many noslip iterations, 100 with tolerance 0. creep: sliding speed of the worst "
-    "pair in contact, in the second half of the run; time: time of a step relative to the first "
-    "row; needs / declared µ: friction that the motion requires, net per pair of bodies, and the "
-    "coefficient of the model, for the pair that comes closest to it or exceeds it most (!)."
+    "addition that many noslip iterations, 100 with tolerance 0; holdfast: Coulomb friction. "
+    "creep: sliding speed of the worst pair in contact, in the second half of the run; time: time "
+    "of a step relative to the first row; needs / declared µ: friction that the motion requires, "
+    "net per pair of bodies, and the coefficient of the model, for the pair that comes closest to "
+    "it or exceeds it most (!)."
 )

@@ -56,7 +56,7 @@ def sweep(
         workers: number of cases to run at the same time; by default as many as there are cores,
             or workers in the cluster.
         backend: "processes" or "threads" on this machine, "dask" or "ray".
-        scheduler: address of a Dask scheduler (tcp://…) or a Ray cluster; None starts a local one.
+        scheduler: address of a Dask scheduler or a Ray cluster; None starts a local one.
         seed: random seed from which the seeds of cases are derived.
         retry_failed: run failed cases again.
         fresh: discard the results of an earlier sweep.
