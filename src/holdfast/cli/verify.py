@@ -96,14 +96,13 @@ class Verify:
         from rich.markup import escape
         from rich.table import Table
 
+        from holdfast.tools.verify import HEADINGS
+
         table = Table(title=escape(f"{self.trajectory.name}, {verdict.samples} samples"))
-        for heading in ("check", "worst", "at, s", "passes below", "verdict"):
+        for heading in HEADINGS:
             table.add_column(heading, justify="left" if heading == "check" else "right")
-        for c in verdict.checks:
-            said = ("pass" if c.passed else "FAIL") if c.judged else "not judged"
-            table.add_row(
-                c.name, f"{c.worst:.3g} {c.unit}", f"{c.time:.6g}", f"{c.tolerance:.3g}", said
-            )
+        for cells in verdict.rows_as_text():
+            table.add_row(*cells)
         console = Console()
         console.print(table)
         for note in verdict.notes:

@@ -74,7 +74,7 @@ class Comparison(list[Row]):
     """One row per variant; notebooks show it as a table."""
 
     def _repr_html_(self) -> str:
-        headings = [heading.replace("\n", ", ") for heading in HEADINGS]
+        headings = [each.replace("/\n", "/ ").replace("\n", ", ") for each in HEADINGS]
         return _html.table(headings, rows_as_text(self), note=LEGEND)
 
 

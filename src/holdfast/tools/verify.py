@@ -92,6 +92,9 @@ class Check:
             self.worst, self.time = float(value), float(time)
 
 
+HEADINGS = ("check", "worst", "at, s", "passes below", "verdict")
+
+
 @dataclass
 class Verdict:
     """All checks of one run."""
@@ -108,15 +111,18 @@ class Verdict:
     def __getitem__(self, name: str) -> Check:
         return next(check for check in self.checks if check.name == name)
 
-    def _repr_html_(self) -> str:
-        rows = [
-            (c.name, f"{c.worst:.3g} {c.unit}", f"{c.time:.6g}", f"{c.tolerance:.3g}",
+    def rows_as_text(self) -> list[tuple[str, ...]]:
+        """Cells of a table with `HEADINGS`, one row per check."""
+        return [
+            (c.name, f"{c.worst:.3g} {c.unit}".strip(),
+             "" if np.isnan(c.time) else f"{c.time:.6g}", f"{c.tolerance:.3g}",
              ("pass" if c.passed else "FAIL") if c.judged else "not judged")
             for c in self.checks
         ]  # fmt: skip
+
+    def _repr_html_(self) -> str:
         said = f"{self.samples} samples, verdict: {'pass' if self.passed else 'FAIL'}"
-        return _html.table(("check", "worst", "at, s", "passes below", "verdict"), rows, title=said,
-                           note=" ".join(self.notes))  # fmt: skip
+        return _html.table(HEADINGS, self.rows_as_text(), title=said, note=" ".join(self.notes))
 
 
 def verify(
