@@ -53,8 +53,7 @@ class Demo:
     fps: float = 20.0
     """Frames per second of the video."""
     boxes: tuple[int, ...] = ()
-    """Also solve one step of the paper's grasp with every solver, for each of these numbers of
-    boxes between two grippers; the paper uses two."""
+    """Also solve a step of the paper's grasp with every solver, for these numbers of boxes."""
     format: Literal["human", "json"] = "human"
     """Output format of the results."""
 

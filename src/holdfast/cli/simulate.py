@@ -32,8 +32,7 @@ class Simulate:
     duration: float = 10.0
     """Seconds to simulate."""
     contact: ContactName = "coulomb"
-    """Contact law of all pairs for which the scene sets none; Coulomb friction has the coefficients
-    of the model."""
+    """Contact law of pairs for which the scene sets none; coulomb is with its coefficients."""
     mode: Literal["steps", "events"] = "steps"
     """Time stepping (fast), or event-driven simulation (no penetration, slower)."""
     integrator: Literal["rk4", "symplectic_euler"] = "rk4"

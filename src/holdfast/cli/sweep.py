@@ -47,6 +47,9 @@ class Sweep:
     A plan is a TOML file that names a scene or a Python function, and cases from a grid, random
     samples or a CSV file. Every finished case is saved at once, in a journal next to the table.
     After a crash or Ctrl-C, the same command continues with the missing cases.
+
+    With --video or --picture, two cases (or those given by --case) are simulated once more and
+    drawn with their contact forces.
     """
 
     plan: Annotated[Path, tyro.conf.Positional]
@@ -54,8 +57,7 @@ class Sweep:
     out: Path | None = None
     """Table to write, .parquet or .csv; by default the one that the plan names."""
     workers: int | None = None
-    """Number of cases to run at the same time; by default as many as there are cores, or workers
-    in the cluster."""
+    """Number of cases to run at once; by default one per core, or per worker of the cluster."""
     backend: Literal["processes", "threads", "dask", "ray"] = "processes"
     """Where cases run."""
     scheduler: str | None = None
@@ -67,12 +69,11 @@ class Sweep:
     dry_run: bool = False
     """Print the number of cases and the first three, without running them."""
     video: Path | None = None
-    """Video to write, .mp4 or .gif: the cases with the lowest and the highest value of a column
-    (--by) side by side, with contact forces drawn."""
+    """Video to write, .mp4 or .gif: the lowest and the highest case (--by) side by side."""
     picture: Path | None = None
-    """Picture of the end of the same runs to write, .png."""
+    """Picture of the end of both runs to write, .png."""
     by: str | None = None
-    """Column that selects the two cases to draw; required_friction by default."""
+    """Column whose lowest and highest value select the cases; required_friction by default."""
     case: tuple[int, ...] = ()
     """Draw these cases instead, by their row in the table, counted from 0."""
     camera: str | None = None

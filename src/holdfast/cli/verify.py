@@ -18,8 +18,11 @@ from holdfast.cli._common import ContactName, exit_code, progress_bar
 class Verify:
     """Check a saved run: distances, motion, momentum, complementarity, energy and slip.
 
-    Reads a file of `holdfast simulate --out`, or any .npz with `time`, `qpos` and `qvel`
-    (optionally `ctrl`) and a scene. The exit code is 0 if every check passes and 1 if one fails.
+    Reads a file of `holdfast simulate --out`, or any .npz with `time`, `qpos`, `qvel` and, if you
+    like, `ctrl`, and a scene. The exit code is 0 if every check passes and 1 if one fails.
+
+    Contacts are judged by Coulomb friction as the scene declares it, or by no slip if the file says
+    so. Laws that allow more have to be named by --contact: a forged file could name them, too.
     """
 
     trajectory: Annotated[Path, tyro.conf.Positional]
@@ -39,9 +42,7 @@ class Verify:
     slip: float = 1e-6
     """Tolerance of sliding where contacts must not slide [m/s]."""
     contact: ContactName | None = None
-    """Contact law to judge the run by, for pairs for which the scene sets none. By default Coulomb
-    friction as the scene declares it, or no slip if the trajectory says so. Laws that allow more
-    have to be named here, because a forged file could name them, too."""
+    """Contact law to judge the run by, for pairs for which the scene sets none."""
     mu_v: float = 0.1
     """Coefficient of the viscous law [N s/m]."""
     no_slip: bool | None = None

@@ -38,8 +38,7 @@ class View:
     scene: Path | None = None
     """Scene of a saved run; by default the one that it names."""
     host: str = "127.0.0.1"
-    """Address to listen on. 0.0.0.0 accepts connections from other machines: anyone who can reach
-    the address can operate the page."""
+    """Address to listen on; with 0.0.0.0, anyone who can reach it can operate the page."""
     port: int = 8080
     """Port to listen on; the next free one if it is in use."""
 
