@@ -18,8 +18,8 @@ from holdfast.cli._common import ContactName, exit_code, progress_bar
 class Verify:
     """Check a saved run: distances, motion, momentum, complementarity, energy and slip.
 
-    Reads a file of `holdfast simulate --out`, or any .npz with `time`, `qpos`, `qvel` and, if you
-    like, `ctrl`, and a scene. The exit code is 0 if every check passes and 1 if one fails.
+    Reads a file of `holdfast simulate --out`, or any .npz file with `time`, `qpos`, `qvel` and
+    optionally `ctrl`, and a scene. The exit code is 0 if every check passes and 1 if one fails.
 
     Contacts are judged by Coulomb friction as the scene declares it, or by no slip if the file says
     so. Laws that allow more have to be named by --contact: a forged file could name them, too.
