@@ -142,7 +142,10 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "r.csv"
     plan.write_text(f'task = "mine.py:wait"\nout = "r.csv"\n[grid]\nx = {list(range(100))}\n')
     command = [sys.executable, "-m", "holdfast", "sweep", str(plan), "--workers", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in the background
+    )  # fmt: skip
     end = time.monotonic() + 60
     while not journal_of(out).exists() or journal_of(out).read_bytes().count(b"\n") < 4:
         assert time.monotonic() < end
