@@ -144,7 +144,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "holdfast", "sweep", str(plan), "--workers", "1"]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # bg jobs ignore it
     )  # fmt: skip
     end = time.monotonic() + 60
     while not journal_of(out).exists() or journal_of(out).read_bytes().count(b"\n") < 4:
