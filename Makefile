@@ -1,5 +1,6 @@
 # Everything runs in .venv, made from nothing with `python3 -m venv` and pip.
 # One stamp file per set of dependencies, renewed when pyproject.toml changes.
+# Bytecode is not compiled by pip, on one core: `make demo` imports little of what it installs.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -15,7 +16,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/stamp-core  ## a cube slides, a gripper holds, a robot stands: tables, a picture
-	@$(BIN)/python -m holdfast demo --picture holdfast-demo.png
+	@$(BIN)/python -m holdfast demo --picture holdfast-demo.png --force
 
 test: $(VENV)/stamp-dev  ## tests that take seconds
 	@$(BIN)/python -m pytest -q -m "not slow"
@@ -93,10 +94,11 @@ $(VENV)/stamp-root:
 
 $(VENV)/stamp-core: pyproject.toml $(VENV)/stamp-root
 	@echo "installing holdfast into $(VENV)"
-	@$(PIP) -e .
+	@$(PIP) --no-compile -e .
 	@touch $@
 
 $(VENV)/stamp-%: pyproject.toml $(VENV)/stamp-core
 	@echo "installing the extra '$*' into $(VENV)"
-	@$(PIP) -e '.[$*]'
+	@$(PIP) --no-compile -e '.[$*]'
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@

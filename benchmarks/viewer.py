@@ -64,7 +64,7 @@ def main() -> None:
     print(f"load of this machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, (xml, beside) in SCENES.items():
         rate, fps = measure(xml, beside, seconds)
-        print(f"{name:26} {rate:.3f} x real time, {fps:.0f} pictures/s")
+        print(f"{name:26} {rate:.3f} x real time, {fps:.0f} frames/s")
 
 
 if __name__ == "__main__":

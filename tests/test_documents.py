@@ -4,13 +4,15 @@ Python blocks of a page are run in order in one namespace, in a folder that hold
 gripper of the gallery, and those blocks of the page that have the name of a file as caption. Blocks
 that a page needs and does not show stand in a comment, ``.. hidden python`` in a page and ``<!--
 hidden python`` in the README. Shell commands are run in a folder of that kind, except those of
-`NOT_RUN`, each with its reason; of these, options are checked against the command's help.
+`NOT_RUN`, each with its reason; of these, options are checked against the command's help. Commands
+that draw are run by a slow test.
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import itertools
 import os
 import re
 import runpy
@@ -19,13 +21,17 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from holdfast.tools import video
+from holdfast.tools.render import NoPictureError
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -39,6 +45,7 @@ OUTPUT = ("text", "none", "xml", "json", "pycon", "csv", "yaml", "toml")
 
 NOT_RUN = {
     "make": "makes its own environment; each target is what CI and the other tests run",
+    ". .venv/bin/activate": "the environment that `make demo` creates",
     "pip install": "needs a package index",
     "python -m pip": "needs a package index",
     "git clone": "needs a network",
@@ -189,9 +196,13 @@ def commands(document: Path) -> list[str]:
     return found
 
 
+def draws(command: str) -> bool:
+    return " --video" in command or " --picture" in command
+
+
 def reason_not_run(command: str) -> str:
-    if " --video" in command or " --picture" in command:
-        return "needs OpenGL; run by the tests of videos"
+    if draws(command):
+        return "needs OpenGL and takes long; run by a slow test"
     return next((why for begin, why in NOT_RUN.items() if command.startswith(begin)), "")
 
 
@@ -230,15 +241,41 @@ def test_commands_run(document: Path, run_folder: Path, shell: dict[str, str]) -
         if block.name:
             (run_folder / block.name).write_text(block.text)
     for command in commands(document):
-        if reason_not_run(command) or command in run_folder_done(run_folder):
-            continue
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=run_folder, env=shell, capture_output=True, text=True,
-            timeout=300,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-        with (run_folder / ".done").open("a") as file:
-            file.write(command + "\n")
+        if not reason_not_run(command) and command not in run_folder_done(run_folder):
+            run(command, run_folder, shell)
+            with (run_folder / ".done").open("a") as file:
+                file.write(command + "\n")
+
+
+def run(command: str, folder: Path, shell: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=shell, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+DRAWN = sorted({(document, command) for document, command in ALL_COMMANDS if draws(command)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("document", "command"), DRAWN, ids=[command for _, command in DRAWN])
+def test_commands_that_draw_run(
+    document: Path, command: str, folder: Path, shell: dict[str, str]
+) -> None:
+    try:
+        video.check_drawing(Path("run.mp4"))
+    except NoPictureError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+    for block in blocks(document):
+        if block.name:
+            (folder / block.name).write_text(block.text)
+    run(command, folder, shell)
+    words = shlex.split(command)
+    for option, file in itertools.pairwise(words):
+        if option in ("--video", "--picture"):
+            assert (folder / file).stat().st_size > 1000
 
 
 def run_folder_done(folder: Path) -> set[str]:
@@ -257,6 +294,18 @@ def test_options_of_other_commands_exist(command: str, shell: dict[str, str]) ->
     for word in words[2:]:
         if word.startswith("--"):
             assert word.split("=")[0] in done.stdout, f"{command}: no option {word}"
+
+
+def test_extras_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "docs" / "install.rst").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\* - extra\n(.*?)\n\n", text, flags=re.S)
+    listed = set(re.findall(r"``([a-z]+)``", "\n".join(re.findall(r"^ +\* - .*$", table, re.M))))
+    assert listed == set(project["optional-dependencies"]) - {"models"}  # benchmarks' own
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        for names_of_extras in re.findall(r"pip install [^\n]*\[([a-z,]+)\]", text):
+            assert set(names_of_extras.split(",")) <= set(project["optional-dependencies"])
 
 
 def test_make_targets_exist() -> None:
@@ -278,8 +327,9 @@ def test_markdown_links(document: Path) -> None:
             continue
         path, _, anchor = target.partition("#")
         assert not path or (document.parent / path).exists(), f"{document.name}: {target}"
-        if anchor and not path:
-            headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
+        if anchor:
+            other = (document.parent / path).read_text(encoding="utf-8") if path else text
+            headings = re.findall(r"^#+ (.*)$", other, flags=re.M)
             slugs = [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings]
             assert anchor in slugs, f"{document.name}: {target}"
 
@@ -329,6 +379,24 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
+    check_links(tmp_path / "html")
+
+
+def check_links(folder: Path) -> None:
+    """Links between built pages lead somewhere, and pages load nothing from other machines."""
+    texts = {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.html")}
+    anchors = {name: set(re.findall(r'\bid="([^"]+)"', text)) for name, text in texts.items()}
+    for name, text in texts.items():
+        loaded = re.findall(r'<(?:script|img|iframe)\b[^>]*\bsrc="([^"]+)"', text)
+        loaded += re.findall(r'<link\b[^>]*\brel="stylesheet"[^>]*\bhref="([^"]+)"', text)
+        assert not [address for address in loaded if "//" in address], name
+        for target in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', text):
+            if target.startswith("https://"):
+                continue
+            page, _, anchor = unquote(target).partition("#")
+            page = page or name
+            assert (folder / page).exists(), f"{name}: {target}"
+            assert not anchor or anchor in anchors.get(page, {anchor}), f"{name}: {target}"
 
 
 def test_generated_tables_have_no_bullets_in_cells() -> None:

@@ -78,11 +78,13 @@ def test_contacts_comparison_and_verdict() -> None:
     assert rows[0][head.index("normal force [N]")] == "4"
     assert len(shown(hf.Contacts.none())) == 1
     rows = shown(compare(model, data, duration=0.004))
+    assert rows[0][1] == "creep, µm/s" and rows[0][-1] == "needs / declared µ"
     assert [row[0] for row in rows[1:]] == [
-        "MuJoCo", "elliptic", "+ noslip 10", "+ noslip 100", "ours, Coulomb", "ours, no slip",
+        "MuJoCo", "elliptic", "+ noslip 10", "+ noslip 100", "holdfast", "holdfast, no slip",
     ]  # fmt: skip
     verdict = verify(model, *map(np.array, zip(*states, strict=True)))
     assert [row[4] for row in shown(verdict)[1:]] == ["pass"] * 6 + ["not judged"]
+    assert not any("nan" in cell for row in shown(verdict) for cell in row)
 
 
 def test_names_are_escaped_and_long_tables_cut() -> None:

@@ -2,6 +2,7 @@
 
     python examples/grasps/grasps.py             # table and picture in the working directory
     holdfast sweep examples/grasps/plan.toml     # the table only, from the same function
+    holdfast sweep examples/grasps/plan.toml --by time_held --video grasps.gif
 
 A candidate says where along the hammer two fingers close, how the hammer is turned between them
 and how hard they squeeze. Two numbers judge it:
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import mujoco
@@ -64,8 +66,11 @@ def close(
     return data
 
 
+Watch = Callable[[mujoco.MjModel, mujoco.MjData], None]
+
+
 def hold(
-    scene: mujoco.MjModel, data: mujoco.MjData, contact: hf.ContactModel
+    scene: mujoco.MjModel, data: mujoco.MjData, contact: hf.ContactModel, watch: Watch | None = None
 ) -> tuple[float, float]:
     """Time that the hammer is held, and the most friction that it needed meanwhile."""
     stepper, needed = hf.Stepper(scene, contact, warn=False), 0.0
@@ -73,7 +78,10 @@ def hold(
     hammer, begin = data.body("hammer"), data.time
     start = hammer.xipos.copy()
     for k in range(0, round(HOLD / scene.opt.timestep), STRIDE):
-        stepper.step(data, STRIDE)
+        for _ in range(STRIDE if watch else 1):
+            stepper.step(data, 1 if watch else STRIDE)
+            if watch:
+                watch(scene, data)
         if np.linalg.norm(hammer.xipos - start) > SLIPPED:
             break
         if k % LOOK == 0:
@@ -88,8 +96,15 @@ def friction(contacts: hf.Contacts) -> float:
     return float(contacts.required[pressed].max()) if len(fingers) == 3 else math.inf
 
 
-def score(along: float, roll: float, tilt: float, yaw: float, squeeze: float) -> dict[str, object]:
-    """Judge one candidate: the task of the sweep."""
+def score(
+    along: float,
+    roll: float,
+    tilt: float,
+    yaw: float,
+    squeeze: float,
+    watch: Watch | None = None,
+) -> dict[str, object]:
+    """Judge one candidate: the task of the sweep. `watch` sees the run with friction 0.6."""
     scene = mujoco.MjModel.from_xml_path(str(SCENE))
     first = close(scene, along=along, roll=roll, tilt=tilt, yaw=yaw, squeeze=squeeze)
     second = mujoco.MjData(scene)
@@ -97,7 +112,7 @@ def score(along: float, roll: float, tilt: float, yaw: float, squeeze: float) ->
     held, needed = hold(scene, first, hf.NoSlip())
     if held < HOLD - 1e-9:  # it turns about its contacts: no friction can hold it
         needed = math.inf
-    held, _ = hold(scene, second, hf.Coulomb())
+    held, _ = hold(scene, second, hf.Coulomb(), watch)
     return {"required_friction": needed, "time_held": held}
 
 

@@ -47,14 +47,14 @@ _WITH_KERNELS = ("linalg", "lcp", "contact", "models", "mujoco", "events")
 _LOCK = "holdfast.lock"
 _REFERENCE = 0.0034  # [s] that `_speed` takes where compilation was timed
 NOWHERE = (
-    "holdfast: no directory for compiled kernels can be written, neither {tried}; they are "
-    "compiled in every process. Set NUMBA_CACHE_DIR to a directory that can be written"
+    "holdfast: no directory for compiled kernels is writable, neither {tried}; they are compiled "
+    "again in every process. Set NUMBA_CACHE_DIR to a writable directory"
 )
 TEMPORARY = (
     "holdfast: the installation and the user's cache directory cannot be written; compiled kernels "
-    "are kept in {path}. Set NUMBA_CACHE_DIR to a directory that lasts"
+    "are kept in {path}. Set NUMBA_CACHE_DIR to a persistent directory"
 )
-NOT_KEPT = "holdfast: a compiled kernel could not be kept in {path}: {error}"
+NOT_KEPT = "holdfast: a compiled kernel could not be saved in {path}: {error}"
 
 
 @cache

@@ -160,7 +160,7 @@ class RayTerminationError(SolveError):
     For the matrix classes that it can process, this means that the LCP has no solution.
 
     Attributes:
-        ray: direction in z along which the ray goes off.
+        ray: direction of the ray in z.
     """
 
     def __init__(
@@ -174,13 +174,13 @@ class InconsistentConfigurationError(SolveError):
     """No forces exist that satisfy rigid contact and Coulomb friction: Painlevé's paradox.
 
     Attributes:
-        contacts: sliding contacts that their own friction pulls in more than their normal force
-            pushes them out: where ``N P (N - mu Q)'`` has a diagonal that is not positive.
+        contacts: sliding contacts that friction pulls together more than their normal force
+            pushes them apart: where ``N P (N - mu Q)'`` has a diagonal that is not positive.
         proven: whether it is certain that there are none, by the certificate or because all sets
             of loaded rows were tried. If not, Lemke's method found none, which for this class of
             matrices is not quite a proof.
         certificate: Farkas vector u >= 0 of the LCP ``F z + e``, with ``F' u <= 0`` and
-            ``e' u < 0``: not even its inequalities have a solution. None if they have.
+            ``e' u < 0``: not even its inequalities have a solution. None if they do.
     """
 
     def __init__(
@@ -204,8 +204,8 @@ class EventError(HoldfastError):
     """A step of an event-driven simulation that could not be completed; nothing was changed.
 
     Attributes:
-        time: that the step got to [s].
-        qpos, qvel: position and velocity there.
+        time: time that the step had reached [s].
+        qpos, qvel: position and velocity at that time.
     """
 
     def __init__(self, message: str, *, time: float, qpos: np.ndarray, qvel: np.ndarray) -> None:
@@ -216,9 +216,9 @@ class EventError(HoldfastError):
 
 
 class SweepError(HoldfastError):
-    """A sweep that could not go on or be written down; finished cases are kept.
+    """A sweep that could not continue or be written; finished cases are saved.
 
-    The message says what happened, what is kept where, and what to do.
+    The message says what happened, where finished cases are, and what to do.
     """
 
 

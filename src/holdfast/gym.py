@@ -33,7 +33,7 @@ __all__ = ["VectorEnv", "make_vec", "use"]
 
 
 def use(env: Any, contact: ContactModel | Law | None = None, **options: Any) -> Any:
-    """Let a MuJoCo environment of Gymnasium step with exact contact; return it.
+    """Make a MuJoCo environment of Gymnasium step with exact contact, and return it.
 
     Wrappers stay as they are. The environment gets an attribute `stepper`, with the contacts and
     the solution of the last step: ``env.unwrapped.stepper``.
@@ -45,7 +45,7 @@ def use(env: Any, contact: ContactModel | Law | None = None, **options: Any) -> 
         options: further options of `Stepper`.
 
     Raises:
-        InputError: the environment has no MuJoCo model, or steps it in a way of its own.
+        InputError: the environment has no MuJoCo model, or steps it in an unknown way.
 
     Example:
         >>> import gymnasium, holdfast.gym
@@ -76,12 +76,12 @@ def make_vec(
     what ``num_envs`` environments with `use` return.
 
     Args:
-        id: of the environment, as ``"Ant-v5"``, or its spec.
+        id: name of the environment, such as ``"Ant-v5"``, or its spec.
         num_envs: number of environments.
         contact: law of contacts, as for `Stepper`.
         nthread: number of threads; all cores by default.
         options: further options of `Stepper`.
-        vector_kwargs: arguments of `gymnasium.vector.SyncVectorEnv`, as `autoreset_mode`.
+        vector_kwargs: arguments of `gymnasium.vector.SyncVectorEnv`, such as `autoreset_mode`.
         wrappers: functions that wrap each environment, as in `gymnasium.make_vec`.
         kwargs: arguments of the environments.
 

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from command import holdfast
+from holdfast.cli.compare import print_rows
 from holdfast.cli.simulate import Simulate
 from holdfast.mujoco.stepper import Stepper
 from holdfast.tools import scenes
+from holdfast.tools.compare import Row
 
 pytestmark = pytest.mark.jit  # thousands of steps: without compilation they take too long
 
@@ -157,7 +159,7 @@ def test_compare_settles_the_pinched_capsule(capsule: Path) -> None:
     assert len(rows) == 6
     assert rows["MuJoCo"]["creep"] > 1e-3 and rows["MuJoCo"]["penetration"] > 5e-4
     assert 1e-5 < rows["elliptic"]["creep"] < rows["MuJoCo"]["creep"]
-    for law in ("ours, Coulomb", "ours, no slip"):
+    for law in ("holdfast", "holdfast, no slip"):
         assert rows[law]["creep"] < 1e-12 and rows[law]["penetration"] < 1e-9
         assert rows[law]["friction"] == pytest.approx(0.045 * 9.81 / 16, rel=1e-4)
         assert not rows[law]["exceeded"] and rows[law]["friction"] < rows[law]["declared"]
@@ -172,11 +174,11 @@ def test_compare_tells_what_the_declared_friction_would_not_hold(tmp_path: Path)
         'euler="0 30 0"/>', 'euler="0 30 0" friction=".3"/>'))  # fmt: skip
     done = holdfast("compare", str(path), "--duration", "0.2", "--format", "json")
     rows = {row["name"]: row for row in json.loads(done.stdout)}
-    assert rows["ours, no slip"]["exceeded"] and rows["ours, no slip"]["creep"] < 1e-9
-    assert rows["ours, no slip"]["friction"] == pytest.approx(np.tan(np.pi / 6), rel=1e-6)
-    assert rows["ours, no slip"]["declared"] == pytest.approx(0.3)
-    assert not rows["ours, Coulomb"]["exceeded"] and rows["ours, Coulomb"]["creep"] > 0.1
-    assert rows["ours, Coulomb"]["friction"] == pytest.approx(0.3, rel=1e-6)
+    assert rows["holdfast, no slip"]["exceeded"] and rows["holdfast, no slip"]["creep"] < 1e-9
+    assert rows["holdfast, no slip"]["friction"] == pytest.approx(np.tan(np.pi / 6), rel=1e-6)
+    assert rows["holdfast, no slip"]["declared"] == pytest.approx(0.3)
+    assert not rows["holdfast"]["exceeded"] and rows["holdfast"]["creep"] > 0.1
+    assert rows["holdfast"]["friction"] == pytest.approx(0.3, rel=1e-6)
     told = holdfast("compare", str(path), "--duration", "0.1").stdout
     assert "no slip holds what the model's" in " ".join(told.split()) and "world and box" in told
 
@@ -184,8 +186,21 @@ def test_compare_tells_what_the_declared_friction_would_not_hold(tmp_path: Path)
 def test_compare_for_people(box: Path) -> None:
     done = holdfast("compare", str(box), "--duration", "0.1")
     assert done.returncode == 0, done.stderr
-    assert "ours, Coulomb" in done.stdout and "noslip 100" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "holdfast, no slip" in done.stdout and "noslip 100" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80 and "…" not in done.stdout
+
+
+@pytest.mark.parametrize("law", ["no slip", "Frictionless"])
+def test_rows_of_a_comparison_fit_into_80_columns(
+    law: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    widest = dict.fromkeys(("creep", "drift", "penetration"), 1.234e-17)
+    print_rows("a scene", [Row(f"holdfast, {law}", **widest, ratio=9.9, contacts=123.4,
+                               friction=0.58, declared=0.3)])  # fmt: skip
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80 and "…" not in shown
+    assert "1.23e-11" in shown and "123.4" in shown and "0.58 / 0.30!" in shown
 
 
 @pytest.mark.jit

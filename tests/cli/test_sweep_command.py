@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import os
 import signal
 import subprocess
 import sys
@@ -12,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
+import numpy as np
 import pytest
+from PIL import Image
 
 import holdfast as hf
 from command import holdfast
+from holdfast.tools.sweep.film import lowest_and_highest
 from holdfast.tools.sweep.plan import load_plan
 from holdfast.tools.sweep.run import journal_of
 from holdfast.tools.sweep.targets import Target
@@ -87,7 +92,7 @@ def test_plans_give_the_same_table_again_and_more_of_it(folder: Path) -> None:
     assert out.read_bytes().startswith(first)
     plan.write_text(PLAN.replace("duration = 0.5", "duration = 0.6"))
     done = holdfast("sweep", str(plan), "--workers", "1")
-    assert done.returncode == 2 and "made otherwise" in done.stderr and "--fresh" in done.stderr
+    assert done.returncode == 2 and "another sweep" in done.stderr and "--fresh" in done.stderr
 
 
 def test_noise_belongs_to_the_seed_and_runs_may_end_early(folder: Path) -> None:
@@ -137,7 +142,10 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "r.csv"
     plan.write_text(f'task = "mine.py:wait"\nout = "r.csv"\n[grid]\nx = {list(range(100))}\n')
     command = [sys.executable, "-m", "holdfast", "sweep", str(plan), "--workers", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # bg jobs ignore it
+    )  # fmt: skip
     end = time.monotonic() + 60
     while not journal_of(out).exists() or journal_of(out).read_bytes().count(b"\n") < 4:
         assert time.monotonic() < end
@@ -145,7 +153,128 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "the same command" in errors and "goes on" in errors and not out.exists()
+    assert "run the same command again to continue" in errors and not out.exists()
+
+
+# --- videos and pictures --------------------------------------------------------------------------
+
+
+def drawn(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    done = holdfast("sweep", str(folder / "plan.toml"), "--workers", "1", *options)
+    if "no OpenGL to draw with" in done.stderr and os.environ.get("CI") != "true":
+        pytest.skip(done.stderr)
+    return done
+
+
+def test_the_lowest_and_the_highest_case_are_drawn(folder: Path) -> None:
+    gif, png = folder / "ends.gif", folder / "ends.png"
+    options = ("--by", "sensor.place[0]", "--video", str(gif), "--picture", str(png))
+    done = drawn(folder, *options)
+    assert done.returncode == 0, done.stderr
+    # the box slides furthest at 1 m/s with friction 0.2: case 4 (and 6, with the other push)
+    assert f"{gif}, {png}: cases 0 and 4" in done.stdout
+    with Image.open(gif) as video, Image.open(png) as image:
+        assert video.size == image.size == (1280, 480)
+        assert getattr(video, "n_frames", 1) == 15  # half a second
+        halves = np.split(np.asarray(image.convert("RGB"), dtype=int), 2, axis=1)
+    assert np.abs(halves[0] - halves[1]).max() > 50
+    again = drawn(folder, *options)
+    assert again.returncode == 2 and "ends.gif exists" in again.stderr
+    assert drawn(folder, *options, "--force").returncode == 0
+
+
+def test_forces_of_a_case_are_drawn(folder: Path) -> None:
+    png = folder / "slide.png"
+    done = drawn(folder, "--case", "4", "--picture", str(png), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    with Image.open(png) as image:
+        assert image.size == (640, 480)
+        pixels = np.asarray(image.convert("RGB"), dtype=int)
+    red = (pixels[..., 0] > 150) & (pixels[..., 1] < 90) & (pixels[..., 2] < 90)
+    assert red.sum() > 10  # it still slides: forces on the friction cone
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--video", "run.avi"), "expected a name ending in .mp4 or .gif"),
+        (("--picture", "a.png", "--case", "8"), "case: is 8; expected 0 to 7"),
+        (("--picture", "a.png", "--case", "1", "--by", "push"), "give one of them"),
+        (("--picture", "a.png", "--camera", "top"), "the model has none"),
+        (("--by", "push"), "add --video or --picture"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_before_the_sweep(
+    folder: Path, options: tuple[str, ...], word: str
+) -> None:
+    done = drawn(folder, *options)
+    assert done.returncode == 2 and word in done.stderr, done.stderr
+    assert not journal_of(folder / "plan.csv").exists()
+
+
+def test_columns_that_choose_no_case(folder: Path) -> None:
+    plan = load_plan(folder / "plan.toml")
+    swept = hf.sweep(plan.task, plan.cases, workers=1, progress=False)
+    with pytest.raises(hf.InputError, match="'drift'; the columns are speed, push"):
+        lowest_and_highest(swept, "drift")
+    with pytest.raises(hf.InputError, match="without numbers"):
+        lowest_and_highest(swept, "error")
+    assert [each.number for each in lowest_and_highest(swept, "time")] == [0]  # all the same
+    failed = {"push": None, "error": "lost"}
+    rows = [failed, {"push": 2.0, "error": None}, {"push": math.nan, "error": None},
+            {"push": math.inf, "error": None}, {"push": 2.0, "error": None}]  # fmt: skip
+    chosen = lowest_and_highest(hf.SweepTable(["push", "error"], rows), "push")
+    assert [each.number for each in chosen] == [1, 3]
+
+
+TASK = """
+import mujoco, holdfast as hf
+
+def slide(speed, watch=None):
+    model = mujoco.MjModel.from_xml_path({scene!r})
+    data = mujoco.MjData(model)
+    data.joint("box").qvel[0] = speed
+    for _ in range(10):
+        hf.step(model, data)
+        if watch:
+            watch(model, data)
+        if speed > 2:
+            raise ArithmeticError("too fast")
+    return {{"place": data.body("box").xpos[0]}}
+
+def unseen(speed):
+    return {{"place": speed}}
+
+def blind(speed, watch=None):
+    return {{"place": speed}}
+
+calls = []
+def random(speed, watch=None):
+    calls.append(speed)
+    slide(min(speed, 1.0), watch)
+    return {{"place": float(len(calls))}}
+"""
+
+
+def test_functions_are_watched(folder: Path) -> None:
+    (folder / "mine.py").write_text(TASK.format(scene=str(folder / "slider.xml")))
+    plan, png = folder / "plan.toml", folder / "a.png"
+    plan.write_text('task = "mine.py:slide"\n[grid]\nspeed = [0.0, 1.0, 3.0]\n')
+    done = drawn(folder, "--picture", str(png), "--by", "place")
+    assert done.returncode == 0 and "a.png: cases 0 and 1" in done.stdout, done.stderr
+    png.unlink()
+    done = drawn(folder, "--picture", str(png), "--case", "2")  # failed after one step
+    assert done.returncode == 0 and png.exists(), done.stderr
+    png.unlink()
+    for name, reason in (
+        ("unseen", "it has no argument `watch`"),
+        ("blind", "0 has nothing to draw: the task did not call `watch`"),
+        ("random", "make its randomness depend on the argument `seed`"),
+    ):
+        plan.write_text(f'task = "mine.py:{name}"\nout = "{name}.csv"\n[grid]\nspeed = [0, 1]\n')
+        done = drawn(folder, "--picture", str(png), "--by", "place", "--backend", "threads")
+        assert done.returncode == 2 and reason in done.stderr, done.stderr
+        assert not png.exists()
 
 
 # --- plans that cannot be run ---------------------------------------------------------------------
@@ -159,10 +288,10 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
         ('scene = "slider.xml"', "has no cases"),
         ('scene = "slider.xml"\ncolour = "red"\n[grid]\nx = [1]', "has 'colour'; known are"),
         ('scene = "slider.xml"\n[grid]\nx = 1', "list of values"),
-        ('scene = "slider.xml"\n[grid]\nx = [1]', "x: is no place in a scene"),
+        ('scene = "slider.xml"\n[grid]\nx = [1]', "x: is not a place in a scene"),
         ('scene = "none.xml"\n[grid]\n"ctrl.push" = [1]', "none.xml cannot be compiled"),
         ('scene = "slider.xml"\n[grid]\n"ctrl.pull" = [1]', "has no actuator 'pull'; it has push"),
-        ('scene = "slider.xml"\n[grid]\n"qpos.box" = [1]', r"has 7 values; say which one"),
+        ('scene = "slider.xml"\n[grid]\n"qpos.box" = [1]', r"has 7 values; choose one"),
         ('scene = "slider.xml"\n[grid]\n"qpos.box[7]" = [1]', "has only 7 values"),
         ('scene = "slider.xml"\n[grid]\n"geom.ball.mass" = [1]', "no geom 'ball'; it has floor"),
         ('scene = "slider.xml"\n[grid]\n"geom.box.heft" = [1]', "no field 'heft'"),
@@ -176,7 +305,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path: Path) -> None:
         ('task = "mine"\n[grid]\nx = [1]', "expected file.py:function"),
         ('task = "none.py:f"\n[grid]\nx = [1]', "none.py cannot be imported"),
         ('task = "math:nothing"\n[grid]\nx = [1]', "math has no function 'nothing'"),
-        ('task = "math:sqrt"\nduration = 1\n[grid]\nx = [1]', "'duration' is for plans"),
+        ('task = "math:sqrt"\nduration = 1\n[grid]\nx = [1]', "'duration' applies only to plans"),
         ('task = "math:sqrt"\n[sample]\ncount = 3', "expected count"),
         ('task = "math:sqrt"\nrepeats = -1\n[grid]\nx = [1]', "repeats: is -1"),
         ('task = "math:sqrt"\n[grid]\nx = [1]\n[sample]\ncount = 1\n[sample.parameters]\n'

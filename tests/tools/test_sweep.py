@@ -90,7 +90,7 @@ def test_csv_has_types(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("a,b\n", "no case"), ("a,a\n1,2\n", "differ"), ("a,b\n1,2\n3\n", "line 3")],
+    [("a,b\n", "no case"), ("a,a\n1,2\n", "unique"), ("a,b\n1,2\n3\n", "line 3")],
 )
 def test_csv_that_is_none_is_refused(tmp_path: Path, text: str, word: str) -> None:
     path = tmp_path / "cases.csv"
@@ -113,7 +113,7 @@ def test_seeds_belong_to_cases() -> None:
 def test_equal_cases_are_repetitions_with_seeds_of_their_own() -> None:
     table = run(sweep_tasks.spin, [{"x": 1.0, "n": 1}] * 4)
     assert len(set(table["noise"].tolist())) == 4
-    with pytest.raises(hf.InputError, match="number 1 is the same as 0"):
+    with pytest.raises(hf.InputError, match="case 1 repeats case 0"):
         run(sweep_tasks.spin, [{"x": 1.0, "n": 1, "seed": 3}] * 2)
 
 
@@ -235,13 +235,13 @@ def test_journal_cut_off_anywhere_makes_the_same_table(tmp_path: Path, cut: int)
 @pytest.mark.parametrize(
     ("cases", "more", "word"),
     [
-        ([], {}, "are none"),
+        ([], {}, "is empty"),
         ([{"m": 1}], {}, r"case 0 \(m\) does not fit the task picky"),
         ([{"n": [1]}], {}, "of type list"),
         ([{"n": float("nan")}], {}, "not finite"),
         ([{"n": 1}], {"workers": 0}, "workers: is 0"),
         ([{"n": 1}], {"backend": "mpi"}, "expected processes, threads, dask, ray"),
-        ([{"n": 1}], {"scheduler": "tcp://here"}, "is for backend dask or ray"),
+        ([{"n": 1}], {"scheduler": "tcp://here"}, "applies to the backends dask and ray"),
         ([{"n": 1}], {"out": "t.xlsx"}, r"\.parquet or \.csv"),
     ],
 )
@@ -351,7 +351,7 @@ def test_when_no_more_room_can_be_reserved_nothing_is_lost(
 
     out = tmp_path / "full.csv"
     monkeypatch.setattr(os, "posix_fallocate", fill_up)
-    with pytest.raises(hf.SweepError, match=r"No space left .* of 60 cases are finished and kept"):
+    with pytest.raises(hf.SweepError, match=r"No space left .* of 60 cases are finished and saved"):
         run(sweep_tasks.wordy, CASES, out)
     kept = lines(journal_of(out)) - 1
     assert 0 < kept < 60 and len(calls) == 2
@@ -378,7 +378,7 @@ def test_when_the_disk_is_full_nothing_is_lost(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1 and "SweepError" in errors
     kept = lines(journal) - 1
-    assert f"{kept} of 120 cases are finished and kept in {journal}" in errors
+    assert f"{kept} of 120 cases are finished and saved in {journal}" in errors
     assert "start the same sweep again" in errors
     assert 0 < kept < 120 and not out.exists()
     assert finish("wordy", out, 2) == expected

@@ -49,7 +49,7 @@ def test_a_good_file() -> None:
         ({"time": np.array([2.0, 1.0, 0.0])}, "time"),
         ({"time": np.array(["a", "b", "c"])}, "time"),
         ({"metadata": np.array("{")}, "JSON"),
-        ({"metadata": np.array("[1]")}, "table"),
+        ({"metadata": np.array("[1]")}, "JSON object"),
         ({"metadata": np.array("[" * 100_000)}, "JSON"),
         ({"qvel": np.array([{}, {}, {}], dtype=object)}, "cannot be read"),
     ],

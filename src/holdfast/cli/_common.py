@@ -85,7 +85,7 @@ def write_outputs(
 def say_place(wanted: Path, place: Path) -> None:
     """Say where a file is that could not be written where it should."""
     if place != wanted:
-        print(f"holdfast: {wanted} could not be written; it is {place}", file=sys.stderr)
+        print(f"holdfast: {wanted} could not be written; the file is {place}", file=sys.stderr)
 
 
 def check_camera(model: Any, camera: str | None) -> str:

@@ -1,4 +1,4 @@
-"""``holdfast bench``: this machine, our steps, rollouts and solvers beside those of others."""
+"""``holdfast bench``: steps, rollouts and contact solves timed against other software."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from holdfast.cli._common import exit_code, progress_bar
 SceneName = Literal["grasp", "quadruped", "pile of 20"]
 TITLES = {
     "step": "One step from Python",
-    "rollout": "A step within many runs at once",
-    "solve": "One contact solve, cold",
+    "rollout": "One step of a rollout",
+    "solve": "One contact solve, cold start",
 }
 LEGEND = (
-    "Ratios are over our time, median and quartiles of interleaved rounds: 3 means three times as "
-    "long as holdfast. One BLAS thread each. MuJoCo's contacts are soft, Drake has one contact "
-    "point a pair: they solve other problems than we do. A solve of ours is the call from Python; "
-    "the peers' begins with the Delassus matrix."
+    "Ratios are relative to holdfast: 3 means three times as long. Median and quartiles over "
+    "interleaved rounds, one BLAS thread each. MuJoCo's contacts are soft and Drake has one "
+    "contact point per pair, so they solve different problems. Solves of holdfast are timed as "
+    "calls from Python; the other solvers start from the Delassus matrix."
 )
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Measure steps, rollouts and contact solves beside MuJoCo's, as ratios with their spread.
+    """Time steps, rollouts and contact solves against MuJoCo, as ratios with quartiles.
 
-    Drake, Pinocchio and Siconos take part where they are installed. All take turns, with one BLAS
-    thread each; a warning says if the machine is busy.
+    Drake, Pinocchio and Siconos are included if they are installed. Measurements are interleaved,
+    with one BLAS thread each; a warning is printed if the machine is busy.
     """
 
     scenes: tuple[SceneName, ...] = ("grasp", "quadruped", "pile of 20")
-    """On which scenes."""
+    """Scenes to measure."""
     parts: tuple[Literal["step", "rollout", "solve"], ...] = ("step", "rollout", "solve")
     """What to measure."""
     seconds: float = 5.0
-    """For each part of each scene, about."""
+    """Approximate time to spend on each part of each scene [s]."""
     quick: bool = False
-    """Half a second each, without the pile."""
+    """Spend half a second on each part, and skip the pile."""
     out: Path | None = None
-    """File for the numbers as JSON, beside what is printed."""
+    """Also write the results to this file, as JSON."""
     format: Literal["human", "json"] = "human"
-    """How to print the result."""
+    """Output format of the results."""
 
     @exit_code
     def run(self) -> int:

@@ -1,4 +1,4 @@
-"""``holdfast compare``: MuJoCo's settings against ours, on the user's own scene."""
+"""``holdfast compare``: settings of MuJoCo and laws of holdfast on a scene of the user."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from holdfast.cli._common import (
 
 @dataclass(frozen=True)
 class Compare:
-    """Run a scene with MuJoCo as configured, with three recipes against slip, and with holdfast.
+    """Run a scene with MuJoCo as configured, with its remedies for slip, and with holdfast.
 
-    One table: how fast contacts creep, how far they drift, how deep they sink in, the time of a
-    step, and the friction that the motion needs against what the model declares. Coulomb's law and
-    contact without slip have a row each; where one holds what the model's friction would not, a
-    warning says so.
+    The table lists how fast contacts creep, how far they drift, how deep they sink in, the time of
+    a step, and the friction that the motion needs against what the model declares. Coulomb friction
+    and no-slip contact have a row each; a warning is printed if no-slip contact holds something
+    that the model's friction would not.
     """
 
     scene: Annotated[Path, tyro.conf.Positional]
@@ -37,13 +37,13 @@ class Compare:
     duration: float = 2.0
     """Seconds to simulate."""
     contact: ContactName = "coulomb"
-    """A contact model of ours beside Coulomb's and the one without slip."""
+    """A further contact law to compare, besides Coulomb friction and no slip."""
     mu_v: float = 0.1
-    """Coefficient of the viscous model [N s/m]."""
+    """Coefficient of the viscous law [N s/m]."""
     keyframe: str | None = None
-    """Name or number of the keyframe to start from; the first one by default."""
+    """Name or number of the initial keyframe; the first one by default."""
     control: Path | None = None
-    """Controls over time, .npz or .csv."""
+    """Controls over time: .npz (arrays ctrl and time) or .csv (time in the first column)."""
     video: Path | None = None
     """Video to write, .mp4 or .gif: MuJoCo and holdfast side by side, contact forces drawn."""
     picture: Path | None = None
@@ -51,13 +51,15 @@ class Compare:
     force: bool = False
     """Overwrite the video and the picture if they exist."""
     camera: str | None = None
-    """Camera of the model to draw with; by default one that shows all that moves."""
+    """Camera of the model to draw with; by default one that shows everything that moves."""
     format: Literal["human", "json"] = "human"
-    """How to print the result."""
+    """Output format of the table."""
 
     @exit_code
     def run(self) -> int:
-        """Print the table; return the exit code, 1 if a run of ours failed."""
+        """Print the table; return the exit code, 1 if a run of holdfast failed."""
+        from holdfast.tools.compare import OURS
+
         rows = self._rows()
         if self.format == "json":
             told = [{**asdict(row), "exceeded": row.exceeded} for row in rows]
@@ -65,7 +67,7 @@ class Compare:
             print()
         else:
             print_rows(f"{self.scene.name}, {self.duration:g} s", rows)
-        return 1 if any(row.problem for row in rows if row.name.startswith("ours")) else 0
+        return 1 if any(row.problem for row in rows if row.name.startswith(OURS)) else 0
 
     def _rows(self) -> list[Any]:
         from holdfast.mujoco._mj import mujoco
@@ -98,7 +100,7 @@ class Compare:
         return rows
 
     def _films(self, model: Any, contact: Any) -> dict[str, Any]:
-        """One film of MuJoCo as the scene configures it, one of ours, by the names of rows."""
+        """One film of MuJoCo as the scene configures it, one of holdfast, by the names of rows."""
         from holdfast.tools.compare import row_of
         from holdfast.tools.video import Film
 
@@ -110,16 +112,20 @@ class Compare:
 
 
 def print_rows(title: str, rows: list[Any]) -> None:
-    """One table for people."""
+    """Print a table that fits into 80 columns."""
+    from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from holdfast.tools.compare import HEADINGS, LEGEND, remarks, rows_as_text
 
-    table = Table(title=escape(title))  # names are data, not markup
+    table = Table(
+        title=escape(title),  # names are data, not markup
+        box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False, show_edge=False,
+    )  # fmt: skip
     for i, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=i > 0)
     for cells in rows_as_text(rows):
         table.add_row(*map(escape, cells))
     console = Console()

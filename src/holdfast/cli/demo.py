@@ -34,15 +34,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Demo:
-    """Three things that one can see, by MuJoCo and by holdfast: tables, a picture, a video.
+    """Simulate three scenes with MuJoCo and with holdfast: tables, a picture, a video.
 
-    A cube slides without lifting, a gripper holds a capsule without creep, and a quadruped stands
-    on a slope without drifting. The exit code is 1 if holdfast does not do so.
+    With holdfast a cube slides without lifting, a gripper holds a capsule without creep, and a
+    quadruped stands on a slope without drifting. The exit code is 1 if one of them does not.
     """
 
     duration: float = 5.0
-    """Seconds for which the gripper holds, and half of those for which the robot stands; 0 leaves
-    all scenes out."""
+    """Duration of the gripper scene [s]; the robot stands for twice as long. 0 skips all scenes."""
     picture: Path | None = None
     """Picture of all scenes to write, .png."""
     video: Path | None = None
@@ -50,14 +49,13 @@ class Demo:
     force: bool = False
     """Overwrite the picture and the video if they exist."""
     width: int = 400
-    """Of one scene in pictures and videos [pixels]; they are three quarters as high."""
+    """Width of one panel of picture and video [pixels]; its height is three quarters of it."""
     fps: float = 20.0
-    """Frames of a video per second."""
+    """Frames per second of the video."""
     boxes: tuple[int, ...] = ()
-    """Also solve one step of the paper's grasp by every solver, for each of these numbers of boxes
-    held between two grippers; the paper has two."""
+    """Also solve a step of the paper's grasp with every solver, for these numbers of boxes."""
     format: Literal["human", "json"] = "human"
-    """How to print the result."""
+    """Output format of the results."""
 
     @exit_code
     def run(self) -> int:
@@ -93,11 +91,11 @@ class Demo:
         files.check_duration(self.duration, zero=True)
         bad = [boxes for boxes in self.boxes if boxes < 1]
         if bad:
-            raise InputError("boxes", f"has {bad[0]}; a row has one box at least")
+            raise InputError("boxes", f"has {bad[0]}; a row needs at least one box")
         if self.width < 1:
-            raise InputError("width", f"is {self.width}; expected a number of pixels")
+            raise InputError("width", f"is {self.width}; expected a positive number of pixels")
         if not 0.0 < self.fps < np.inf:
-            raise InputError("fps", f"is {self.fps:g}; expected a number of frames, more than 0")
+            raise InputError("fps", f"is {self.fps:g}; expected frames per second above 0")
 
     def _outputs(self) -> tuple[Path | None, Path | None]:
         """Where to write video and picture; if nothing can be drawn here, say what to install."""

@@ -51,8 +51,8 @@ class Reproduce:
             with runner.bars(quiet=self.format == "json") as progress:
                 results = runner.run(experiments, folder, quick=self.quick, progress=progress)
         except KeyboardInterrupt:
-            print(f"holdfast: interrupted; {folder.count()} finished trials are kept in "
-                  f"{self.out}; the same command with --resume goes on",
+            print(f"holdfast: interrupted; {folder.count()} finished trials are saved in "
+                  f"{self.out}; run the same command with --resume to continue",
                   file=sys.stderr)  # fmt: skip
             return INTERRUPTED
         sections = [

@@ -32,8 +32,7 @@ class Simulate:
     duration: float = 10.0
     """Seconds to simulate."""
     contact: ContactName = "coulomb"
-    """Contact law of all pairs for which the scene sets none; Coulomb friction has the coefficients
-    of the model."""
+    """Contact law of pairs for which the scene sets none; coulomb is with its coefficients."""
     mode: Literal["steps", "events"] = "steps"
     """Time stepping (fast), or event-driven simulation (no penetration, slower)."""
     integrator: Literal["rk4", "symplectic_euler"] = "rk4"
@@ -41,7 +40,7 @@ class Simulate:
     events: bool = False
     """Print the log of events (--mode events)."""
     mu_v: float = 0.1
-    """Coefficient of the viscous model [N s/m]."""
+    """Coefficient of the viscous law [N s/m]."""
     keyframe: str | None = None
     """Name or number of the initial keyframe; the first one by default."""
     control: Path | None = None
@@ -57,7 +56,7 @@ class Simulate:
     picture: Path | None = None
     """Picture of the end of the run to write, .png."""
     camera: str | None = None
-    """Camera of the model to draw with; by default one that shows all that moves."""
+    """Camera of the model to draw with; by default one that shows everything that moves."""
     format: Literal["human", "json"] = "human"
     """Output format of the summary."""
 

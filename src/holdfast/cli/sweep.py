@@ -15,13 +15,14 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import exit_code
+from holdfast.cli._common import check_camera, check_outputs, exit_code, write_outputs
 from holdfast.cli._interrupt import INTERRUPTED
+from holdfast.errors import InputError
 
 
 @contextmanager
 def _said_when_interrupted(text: str) -> Iterator[None]:
-    """Print a text at once when Ctrl-C comes: workers may take a while to end."""
+    """Print a text as soon as Ctrl-C is pressed: workers may take a while to end."""
     before: Any = signal.getsignal(signal.SIGINT)
 
     def interrupted(number: int, frame: Any) -> None:
@@ -41,65 +42,124 @@ def _said_when_interrupted(text: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Run the cases of a plan and write one table, Parquet or CSV, with a row for each.
+    """Run the cases of a plan and write one table, Parquet or CSV, with a row for each case.
 
     A plan is a TOML file that names a scene or a Python function, and cases from a grid, random
-    draws or a CSV file. Every finished case is kept at once, in a journal beside the table. Killed
-    or stopped by Ctrl-C, the same command goes on with what is missing.
+    samples or a CSV file. Every finished case is saved at once, in a journal next to the table.
+    After a crash or Ctrl-C, the same command continues with the missing cases.
+
+    With --video or --picture, two cases (or those given by --case) are simulated once more and
+    drawn with their contact forces.
     """
 
     plan: Annotated[Path, tyro.conf.Positional]
     """TOML file."""
     out: Path | None = None
-    """Table to write, .parquet or .csv, instead of the one that the plan names."""
+    """Table to write, .parquet or .csv; by default the one that the plan names."""
     workers: int | None = None
-    """Cases at the same time; all cores by default, or all workers of a cluster."""
+    """Number of cases to run at once; by default one per core, or per worker of the cluster."""
     backend: Literal["processes", "threads", "dask", "ray"] = "processes"
     """Where cases run."""
     scheduler: str | None = None
-    """Address of a Dask scheduler, tcp://…, or of a Ray cluster; one is started here otherwise."""
+    """Address of a Dask scheduler (tcp://…) or a Ray cluster; by default a local one is started."""
     retry_failed: bool = False
-    """Run cases again that failed."""
+    """Run failed cases again."""
     fresh: bool = False
     """Discard the results of an earlier sweep."""
     dry_run: bool = False
-    """Only print how many cases there are, and the first of them."""
+    """Print the number of cases and the first three, without running them."""
+    video: Path | None = None
+    """Video to write, .mp4 or .gif: the lowest and the highest case (--by) side by side."""
+    picture: Path | None = None
+    """Picture of the end of both runs to write, .png."""
+    by: str | None = None
+    """Column whose lowest and highest value select the cases; required_friction by default."""
+    case: tuple[int, ...] = ()
+    """Draw these cases instead, by their row in the table, counted from 0."""
+    camera: str | None = None
+    """Camera of the model to draw with; by default one that shows everything that moves."""
+    force: bool = False
+    """Overwrite the video and the picture if they exist."""
     format: Literal["human", "json"] = "human"
-    """How to print the summary."""
+    """Output format of the summary."""
 
     @exit_code
     def run(self) -> int:
-        """Run the missing cases, write the table; return the exit code.
+        """Run the missing cases, write the table and what is to be drawn; return the exit code.
 
         It is 0 if there is a table, 1 if all its cases failed, 130 if interrupted.
         """
         from holdfast.tools.sweep import sweep
+        from holdfast.tools.sweep.cases import with_seeds
         from holdfast.tools.sweep.plan import load_plan
         from holdfast.tools.sweep.run import journal_of
 
         plan = load_plan(self.plan)
         out = self.out or plan.out
+        cases = with_seeds(plan.cases, plan.seed)
         if self.dry_run:
-            return self._show(plan)
+            return self._show(cases)
+        video, picture = self._outputs(plan)
         begin = time.monotonic()
-        advice = (f"interrupted: finished cases are kept in {journal_of(out)}; the same command "
-                  "goes on")  # fmt: skip
+        advice = (f"interrupted: finished cases are saved in {journal_of(out)}; run the same "
+                  "command again to continue")  # fmt: skip
         try:
             with _said_when_interrupted(advice):
                 table = sweep(
-                    plan.task, plan.cases, out, workers=self.workers, backend=self.backend,
+                    plan.task, cases, out, workers=self.workers, backend=self.backend,
                     scheduler=self.scheduler, seed=plan.seed, retry_failed=self.retry_failed,
                     fresh=self.fresh, progress=self.format == "human",
                 )  # fmt: skip
         except KeyboardInterrupt:
             return INTERRUPTED
         self._print(table, time.monotonic() - begin)
+        if len(table.failed) == len(table) and not self.case:
+            return 1
+        try:
+            self._draw(plan.task, cases, table, video, picture)
+        except KeyboardInterrupt:
+            print(f"interrupted: {table.path} is complete; nothing was drawn", file=sys.stderr)
+            return INTERRUPTED
         return 1 if len(table.failed) == len(table) else 0
 
-    def _show(self, plan: Any) -> int:
-        from holdfast.tools.sweep.cases import with_seeds
+    def _outputs(self, plan: Any) -> tuple[Path | None, Path | None]:
+        """Where to write video and picture; what cannot be drawn is refused before the sweep."""
+        if self.video is None and self.picture is None:
+            for name in ("by", "case", "camera"):
+                if getattr(self, name):
+                    raise InputError(name, "is for drawing; add --video or --picture")
+            return None, None
+        from holdfast.tools.sweep.film import check_numbers, check_watchable
+        from holdfast.tools.sweep.scene_task import SceneTask
 
-        cases = with_seeds(plan.cases, plan.seed)
+        check_watchable(plan.task)
+        check_numbers(self.case, len(plan.cases))
+        if self.by and self.case:
+            raise InputError("by", "and --case both select the cases to draw; give one of them")
+        if self.camera and isinstance(plan.task, SceneTask):
+            check_camera(plan.task.check(plan.cases[0]), self.camera)
+        return check_outputs(self.video, self.picture, force=self.force)
+
+    def _draw(
+        self, task: Any, cases: list[Any], table: Any, video: Path | None, picture: Path | None
+    ) -> None:
+        if video is None and picture is None:
+            return
+        from holdfast.tools.sweep.film import Chosen, film_case, lowest_and_highest
+
+        chosen = [Chosen(number) for number in self.case]
+        chosen = chosen or lowest_and_highest(table, self.by)
+        films = [film_case(task, cases[i.number], table.rows[i.number], i) for i in chosen]
+        for film in films:
+            check_camera(film.model, self.camera)
+        quiet = self.format == "json"
+        write_outputs(films, video, picture, camera=self.camera or "", quiet=quiet)
+        if not quiet:
+            numbers = " and ".join(str(each.number) for each in chosen)
+            files = ", ".join(str(path) for path in (self.video, self.picture) if path)
+            print(f"{files}: case{'s' if len(chosen) > 1 else ''} {numbers}")
+
+    def _show(self, cases: list[Any]) -> int:
         if self.format == "json":
             print(json.dumps({"cases": len(cases), "first": cases[:3]}, indent=1))
         else:

@@ -16,10 +16,13 @@ from holdfast.cli._common import ContactName, exit_code, progress_bar
 
 @dataclass(frozen=True)
 class Verify:
-    """Check a saved run: distances, motion, momentum, complementarity, energy, slip.
+    """Check a saved run: distances, motion, momentum, complementarity, energy and slip.
 
-    Reads a file of `holdfast simulate --out`, or any .npz with `time`, `qpos` and `qvel`
-    (optionally `ctrl`) and a scene. The exit code is 0 if every check passes and 1 if one fails.
+    Reads a file of `holdfast simulate --out`, or any .npz file with `time`, `qpos`, `qvel` and
+    optionally `ctrl`, and a scene. The exit code is 0 if every check passes and 1 if one fails.
+
+    Contacts are judged by Coulomb friction as the scene declares it, or by no slip if the file says
+    so. Laws that allow more have to be named by --contact: a forged file could name them, too.
     """
 
     trajectory: Annotated[Path, tyro.conf.Positional]
@@ -31,21 +34,19 @@ class Verify:
     energy: float = 1e-6
     """Tolerance of the energy gain between two samples, relative to the largest kinetic energy."""
     fall: float = 1e-3
-    """Unexplained part of a change of momentum that passes for bodies that nothing touches."""
+    """Tolerance of the unexplained part of a change of momentum, for bodies that touch nothing."""
     momentum: float = 0.02
-    """Unexplained part of a change of momentum that passes for bodies that touch."""
+    """The same for bodies in contact."""
     motion: float = 0.02
     """Tolerance of the part of a displacement that the velocities do not explain, relative."""
     slip: float = 1e-6
     """Tolerance of sliding where contacts must not slide [m/s]."""
     contact: ContactName | None = None
-    """Law of contacts that the scene itself gives none: what the run is judged by. By default
-    Coulomb friction as the scene declares it, or no slip if the trajectory says so; laws that
-    allow more have to be named here, because a forged file can name them, too."""
+    """Contact law to judge the run by, for pairs for which the scene sets none."""
     mu_v: float = 0.1
     """Coefficient of the viscous law [N s/m]."""
     no_slip: bool | None = None
-    """Whether contacts that push shall not slide; by default if the law is no slip."""
+    """Require that loaded contacts do not slide; by default if the law is no slip."""
     format: Literal["human", "json"] = "human"
     """Output format of the verdict."""
 
@@ -96,14 +97,13 @@ class Verify:
         from rich.markup import escape
         from rich.table import Table
 
+        from holdfast.tools.verify import HEADINGS
+
         table = Table(title=escape(f"{self.trajectory.name}, {verdict.samples} samples"))
-        for heading in ("check", "worst", "at, s", "passes below", "verdict"):
+        for heading in HEADINGS:
             table.add_column(heading, justify="left" if heading == "check" else "right")
-        for c in verdict.checks:
-            said = ("pass" if c.passed else "FAIL") if c.judged else "not judged"
-            table.add_row(
-                c.name, f"{c.worst:.3g} {c.unit}", f"{c.time:.6g}", f"{c.tolerance:.3g}", said
-            )
+        for cells in verdict.rows_as_text():
+            table.add_row(*cells)
         console = Console()
         console.print(table)
         for note in verdict.notes:

@@ -18,28 +18,27 @@ _EXTRA = 'the viewer needs viser and mjviser: pip install "holdfast[view]"'
 
 @dataclass(frozen=True)
 class View:
-    """Open a scene in the browser: switch laws while it runs, push, compare two side by side.
+    """Open a scene in the browser: switch laws while it runs, push bodies, compare two laws.
 
     A saved run (.npz, written by `holdfast simulate --out`) is played back instead, with its events
-    and the verdict of `holdfast verify`. The page is served on this machine only, unless --host
+    and the verdict of `holdfast verify`. The page is served to this machine only, unless --host
     says otherwise; nothing is downloaded.
     """
 
     path: Annotated[Path, tyro.conf.Positional]
     """MJCF or URDF file, or a saved run (.npz)."""
     law: LawName = "coulomb"
-    """Law to start with; "mujoco" is `mj_step` as the scene configures it."""
+    """Initial contact law; "mujoco" is `mj_step` as the scene configures it."""
     beside: LawName | None = None
-    """Law of a second simulation, side by side with the first."""
+    """Contact law of a second simulation, shown side by side with the first."""
     mu_v: float = 1.0
-    """Coefficient of the viscous law to start with [N s/m]."""
+    """Initial coefficient of the viscous law [N s/m]."""
     keyframe: str | None = None
-    """Name or number of the keyframe to start from; the first one by default."""
+    """Name or number of the initial keyframe; the first one by default."""
     scene: Path | None = None
     """Scene of a saved run; by default the one that it names."""
     host: str = "127.0.0.1"
-    """Address to listen on. 0.0.0.0 lets other machines in: anyone who reaches it can operate
-    the page."""
+    """Address to listen on; with 0.0.0.0, anyone who can reach it can operate the page."""
     port: int = 8080
     """Port to listen on; the next free one if it is in use."""
 
@@ -61,4 +60,6 @@ class View:
 
 
 def _say(address: str) -> None:
-    print(f"holdfast: open {address} in a browser; Ctrl-C ends", file=sys.stderr, flush=True)
+    print(
+        f"holdfast: open {address} in a browser; press Ctrl-C to stop", file=sys.stderr, flush=True
+    )

@@ -12,8 +12,8 @@ from holdfast.cli._common import exit_code, progress_bar
 class Warmup:
     """Compile all kernels, so that nothing has to be compiled later.
 
-    Run it after installation, or when an image is built: compiled kernels are found in a
-    directory that is read-only afterwards, too. NUMBA_CACHE_DIR names another directory for them.
+    Run it after installation, or while building a container image: the compiled kernels are found
+    even if the installation is read-only afterwards. Set NUMBA_CACHE_DIR to store them elsewhere.
     """
 
     quiet: bool = False
@@ -31,9 +31,9 @@ class Warmup:
             count = warm_up(progress)
         if not self.quiet:
             kept = _cache.cache_of(step).cache_path
-            where = f"in {kept} and beside it" if kept else "nowhere: no directory can be written"
+            where = f"in {kept} and beside it" if kept else "nowhere: no directory is writable"
             took = f"{count} kernels compiled in {time.perf_counter() - start:.0f} s"
             print(
-                f"{took if count else 'all kernels were compiled already'}; they are kept {where}"
+                f"{took if count else 'all kernels were compiled already'}; they are stored {where}"
             )
         return 0

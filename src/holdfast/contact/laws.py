@@ -48,7 +48,7 @@ def coulomb(mu: float | None = None) -> Law:
     """The contact sticks within its friction cone and slides on it.
 
     Args:
-        mu: coefficient of friction; None takes what the problem declares for this contact.
+        mu: coefficient of friction; None uses that of the problem.
     """
     return Law("coulomb", mu=mu)
 
@@ -59,7 +59,7 @@ def stick() -> Law:
 
 
 def viscous(mu_v: float) -> Law:
-    """The contact drags with mu_v [N s/m]."""
+    """The contact has viscous friction with the coefficient mu_v [N s/m]."""
     return Law("viscous", mu_v)
 
 

@@ -76,10 +76,10 @@ class ContactSolution:
         sticking: (n,) whether the tangents of a contact were held; with Coulomb friction, whether
             it sticks.
         status: how the solver ended.
-        pivots: of the solver, over all rounds; of the contact solve, its factorisations.
+        pivots: number of pivots over all rounds; of factorisations, for the contact solve.
         loaded: contacts (and, from n on, rows of U) that the solver ended with as equalities.
         bilateral_rows: rows of J that were kept as independent; the others carry nothing.
-        rank: of the equality rows.
+        rank: rank of the equality rows.
         rank_gap: smallest kept over largest rejected pivot of Find-Indices.
         rank_ambiguous: whether the motion may depend on the rank tolerance.
         consistent: with ``grip="loaded"``, whether tangential forces were found that act only
@@ -217,8 +217,8 @@ class ContactSolution:
     def state(self) -> np.ndarray:
         """(n,) what each contact does, as `ContactState`: OPEN 0, STICK 1 or SLIDE 2.
 
-        A contact that does not stick slides where it is pressed, without friction, too. Forces of
-        rounding do not press.
+        A loaded contact that does not stick slides, with or without friction. Forces at the level
+        of rounding are no load.
         """
         pressed = self.normal > NO_FORCE * self.normal.max(initial=0.0)
         loose = np.where(pressed, int(ContactState.SLIDE), int(ContactState.OPEN))
@@ -247,7 +247,7 @@ class ContactSolution:
     def slip(self) -> float:
         """Largest relative speed along a tangent, or a row of R, of a contact that sticks.
 
-        Rows that carry nothing under Coulomb's law (of R, without a coefficient) are passed over.
+        Rows that carry no force under Coulomb's law (of R, without a coefficient) are ignored.
         """
         p = self.problem
         turning = self.sticking[p.R_contact]
@@ -317,7 +317,7 @@ class ContactSolution:
     def bilateral_residual(self) -> float:
         """Largest relative miss of ``J v+ + compliance_J f_J = c_J`` (or ``J a = -Jdot v``).
 
-        Where a row is soft, its impulse is measured: the miss over the compliance.
+        The residual of a compliant row is that of its impulse: the miss over the compliance.
         """
         p = self.problem
         if self.level == "acceleration":
@@ -329,8 +329,8 @@ class ContactSolution:
     def law_residual(self) -> float:
         """Largest relative residual of the law of a contact: the natural map of Coulomb's.
 
-        Zero if a solver of `holdfast.lcp` found the answer: then the residuals of its rows,
-        `slip` and `complementarity` say it all. See `holdfast.contact.certificate`.
+        Zero if a solver of `holdfast.lcp` found the answer: `slip` and `complementarity` are the
+        residuals of its laws. See `holdfast.contact.certificate`.
         """
         return 0.0 if self.law is None else _largest(law_residuals(self))
 
@@ -483,10 +483,10 @@ class ContactSolution:
         return f"{self.level}, {text}, {'exact' if self.is_exact() else 'not exact'}"
 
     def table(self, most: int = 30) -> str:
-        """What each contact does, as text: its state, forces, sliding and what it dissipates.
+        """Format a table of contacts: state, forces, sliding speed and dissipated energy.
 
         Args:
-            most: contacts that are listed; the others are counted.
+            most: largest number of contacts to list; the others are only counted.
         """
         force, speed = ("N s", "m/s") if self.level == "velocity" else ("N", "m/s^2")
         head = ["contact", "does", f"normal [{force}]", f"tangential [{force}]", "ratio",

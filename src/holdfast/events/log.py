@@ -16,13 +16,13 @@ class Event:
     """One event.
 
     Attributes:
-        time: [s].
+        time: time of the event [s].
         kind: "impact"; "made" and "broken" for sustained contact; "settled" if a step was ended by
             the rule against infinitely many impacts.
         bodies: names of the two bodies; a limit has its joint or tendon first.
         impulse: normal impulse of an impact, summed over the points of the pair [N s].
-        speed: of approach before an impact [m/s].
-        energy_before, energy_after: of the whole model [J].
+        speed: approach speed before an impact [m/s].
+        energy_before, energy_after: energy of the whole model [J].
     """
 
     time: float

@@ -79,15 +79,15 @@ class EventDriven:
     Args:
         model: `mujoco.MjModel`.
         contact: `Coulomb` (default, with the friction that the model declares), `NoSlip`,
-            `Viscous`, `Frictionless`, or another contact model as `StewartTrinkle`.
+            `Viscous`, `Frictionless`, or another contact model such as `StewartTrinkle`.
         laws: laws of pairs of geoms or bodies, as for `Stepper`.
         integrator: "rk4", of fourth order between events and in sustained contact; or
             "symplectic_euler", with sustained contact at velocity level. Pieces in which a contact
             slides by Coulomb's law are taken at velocity level, whatever the integrator; so are
-            all pieces with contact for models as `StewartTrinkle`.
+            all pieces with contact for models such as `StewartTrinkle`.
 
     Attributes:
-        events: what happened so far: an `EventLog`; prints as a table.
+        events: log of the events so far, an `EventLog`; prints as a table.
         smallest_gap: smallest signed distance at the end of any piece so far [m].
         solve: solver of sustained contact at acceleration level; the modified PPM by default.
 
@@ -118,7 +118,9 @@ class EventDriven:
             raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
         contact = Coulomb() if contact is None else contact
         if not isinstance(contact, ContactModel):
-            raise InputError("contact", f"is {contact!r}; expected a contact model, as Coulomb()")
+            raise InputError(
+                "contact", f"is {contact!r}; expected a contact model such as Coulomb()"
+            )
         check_choice("integrator", integrator, ("rk4", "symplectic_euler"))
         self.contact, self.integrator = contact, integrator
         self._choices = {"laws": None if laws is None else dict(laws), "integrator": integrator}
@@ -144,7 +146,7 @@ class EventDriven:
         return self.private.user
 
     def reset(self) -> None:
-        """Forget all events and what touched, as if the simulation was new."""
+        """Forget all events and contacts, as if the simulation were new."""
         self.events.clear()
         self.smallest_gap = np.inf
         self._transitions.memory = NOTHING

@@ -106,7 +106,7 @@ def solve_factored(
 ) -> LCPResult:
     """Solve ``w = N M^-1 N' z + N v + b`` with ``lo <= z <= hi`` complementary to w.
 
-    Algorithm 1 of the paper (modified principal pivoting) with the mends described in
+    Algorithm 1 of the paper (modified principal pivoting) with the fixes described in
     `holdfast.lcp._pivoting`. Cost O(m^3 + m^2 n), in practice a few passes over N.
 
     Args:

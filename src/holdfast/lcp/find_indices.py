@@ -116,7 +116,7 @@ class Indices:
 def find_indices(
     M: Any, J: Any = None, S: Any = None, T: Any = None, *, rank_tol: float = RANK_TOL
 ) -> Indices:
-    """Chooses rows of J, S and T that are independent in the metric of ``M^-1``.
+    """Choose rows of J, S and T that are independent in the metric of ``M^-1``.
 
     Algorithm 2 of the paper by incremental orthogonalisation, O(m^3 + m^2 n). Units do not
     matter: every row is compared with its own length.
@@ -135,7 +135,7 @@ def find_indices(
 
     Returns:
         The kept rows, with the pivots that show how clear the choice was. Once m rows are
-        kept the remaining ones are not looked at.
+        kept, the remaining ones are not examined.
 
     Raises:
         InputError: not finite real numbers, or shapes that disagree.

@@ -173,6 +173,6 @@ def _singular(A: np.ndarray, rcond: float) -> InputError:
     return InputError(
         "A",
         f"is singular to working precision: reciprocal condition {rcond:.1e}, expected more than "
-        f"{len(A) * _EPS:.1e}; redundant equality rows make it so, and holdfast.find_indices "
-        "tells which ones to keep",
+        f"{len(A) * _EPS:.1e}; redundant equality rows are the usual cause; "
+        "holdfast.find_indices selects independent ones",
     )

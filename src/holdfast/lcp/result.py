@@ -88,7 +88,7 @@ class LCPResult:
 
     @property
     def left_out(self) -> np.ndarray:
-        """Rows that were ignored as rounding; found out when asked for."""
+        """Rows that were ignored as rounding; computed on first access."""
         return np.zeros(0, dtype=int) if self._short is None else self._short()
 
     @property

@@ -18,7 +18,7 @@ class Status(IntEnum):
 
     @property
     def message(self) -> str:
-        """A sentence for people."""
+        """A readable sentence."""
         return _MESSAGES[self]
 
 

@@ -17,9 +17,9 @@ class ContactModel(ABC):
         """Solve one problem.
 
         Args:
-            problem: what is known before the step.
+            problem: the contact problem.
             warm_start: solution of an earlier, similar problem, or its `ContactSolution.loaded`:
-                numbers of contacts and, from n on, of rows of U. Others are passed over.
+                numbers of contacts and, from n on, of rows of U. Numbers beyond those are ignored.
 
         Returns:
             Motion and forces, certified by the solver.

@@ -36,8 +36,8 @@ class Claim:
             if left:
                 self._holder[0] = frame
         if not left:
-            raise HoldfastError("the stepper is in the middle of a step; make another one for each "
-                                "thread, and for callbacks")  # fmt: skip
+            raise HoldfastError("the stepper is in the middle of a step; create one for each "
+                                "thread, and another for callbacks")  # fmt: skip
 
     def leave(self, frame: FrameType) -> None:
         """The call with this frame has ended; does nothing if another one has the claim."""

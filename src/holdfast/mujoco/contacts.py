@@ -20,9 +20,9 @@ class Contacts:
     """Contacts of the last step, one entry each; forces are averages over the step.
 
     Attributes:
-        bodies: names of the two bodies (their numbers if they have none).
+        bodies: names of the two bodies, or their numbers if they have no names.
         geoms: names of the two geoms.
-        point: (n, 3) place in the world [m].
+        point: (n, 3) position in the world frame [m].
         normal: (n, 3) from the first body to the second.
         gap: (n,) distance before the step [m]; negative is penetration.
         normal_force: (n,) [N].
@@ -92,13 +92,13 @@ class Contacts:
         return sticks & (self.required > self.declared * (1 + DEFAULT.friction_excess))
 
     def pairs(self, law: str | None = None) -> dict[tuple[str, str], tuple[float, float]]:
-        """Per pair of bodies the friction that it needs as a whole, and the least declared.
+        """Return, per pair of bodies, the friction that it needs and the least declared.
 
         Args:
-            law: kind of the contacts that count; all by default.
+            law: kind of the contacts to include; all by default.
 
         Single contact forces are not unique where contacts are redundant; the net friction of
-        a pair over its net normal force is what a user can compare.
+        a pair over its net normal force is unique.
         """
         result: dict[tuple[str, str], tuple[float, float]] = {}
         for pair in dict.fromkeys(self.bodies):
@@ -118,7 +118,7 @@ class Contacts:
         return result
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per contact, of plain numbers and names."""
+        """Return one dictionary per contact, with plain numbers and names."""
         return [
             {
                 "bodies": self.bodies[i],

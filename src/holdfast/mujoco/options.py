@@ -16,26 +16,26 @@ class StepOptions:
     Lengths are parts of the mean size of the model's bodies, ``model.stat.meansize``.
 
     Attributes:
-        speed_reserve: margins reach this times the way at the present speed.
-        gravity_reserve: and this times ``h^2 |g|``.
-        size_reserve: and this times the radius of a geom, or the range of a joint or tendon, for
+        speed_reserve: margins are this times the distance travelled at the present speed,
+        gravity_reserve: plus this times ``h^2 |g|``,
+        size_reserve: plus this times the radius of a geom, or the range of a joint or tendon, for
             motion that starts within the step.
-        touching: surfaces that are closer than this touch.
-        adhesion_margin: surfaces closer than this attract each other, if they are to.
+        touching: gaps below this are closed.
+        adhesion_margin: distance below which surfaces with adhesion attract each other.
         row_rounding: rows of contacts shorter than this part of the size of the scene are rounding.
-        narrow_pyramid: edges of a pyramid with less friction are too close to tell its axes.
+        narrow_pyramid: friction below which the edges of a pyramid do not determine its axes.
         mocap_turn: a mocap body that turns by more in a step was placed, not moved [rad].
-        memo_window: entries of the last step that are looked at for a constraint: lists have
-            about the same order from step to step.
-        sunk: surfaces may sink in by this before a step is solved again.
+        memo_window: number of entries of the last step to search for a constraint: the order of
+            constraints changes little from step to step.
+        sunk: penetration above which a step is solved again.
         bend: squared turn of a coordinate in a step, in radians or mean sizes, that bends its
             path so much that the surfaces are looked at where it leads.
         same_place: part of the smaller geom's radius within which points are one contact.
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
-        lookahead_rounds: how often a step is solved again.
-        uncorrected: violations below it are left as they are.
-        correction_step: a correction moves no coordinate by more [m, rad]: rows are linear.
+        lookahead_rounds: how often a step is solved again at most.
+        uncorrected: violations below this are not corrected.
+        correction_step: largest displacement of a coordinate in one correction [m, rad].
         correction_lever: nor by more than this times the violation, over the mean size for angles.
         held_compliance: of rows that hold in a correction, as a part of that of their bodies.
         paid: largest part of the kinetic energy of an island that pays for a correction.
@@ -44,9 +44,9 @@ class StepOptions:
         slight: corrections of less are not judged, and always made.
         stuck_after: corrections in a row that do not help, after which they become fewer.
         hopeless_after: the same, after which it is said that what is violated stays so.
-        seldom: most steps between corrections that have not helped.
-        friction_excess: relative excess over the declared friction that is warned of.
-        no_force: part of the largest impulse that counts as none.
+        seldom: largest number of steps between corrections that have not helped.
+        friction_excess: relative excess over the declared friction that causes a warning.
+        no_force: impulses below this part of the largest one count as zero.
     """
 
     speed_reserve: float = 1.5

@@ -64,7 +64,7 @@ def law_of_model(contact: Any) -> Law | None:
         return contact.laws if isinstance(contact.laws, Law) else None
     if isinstance(contact, ContactModel):
         return None
-    raise InputError("contact", f"is {contact!r}; expected a contact model, as Coulomb()")
+    raise InputError("contact", f"is {contact!r}; expected a contact model such as Coulomb()")
 
 
 class PairLaws:

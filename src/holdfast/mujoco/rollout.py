@@ -47,9 +47,9 @@ class RunFailure:
     """Why a run of `rollout` ended before its last step.
 
     Attributes:
-        run: its index.
+        run: index of the run.
         step: number of steps that were taken before.
-        error: what was raised.
+        error: the exception.
         state: (nstate,) the state before the step that failed, `mjSTATE_FULLPHYSICS`.
     """
 
@@ -127,34 +127,34 @@ def rollout(
 ) -> Rollout:
     """Roll out open-loop trajectories as `mujoco.rollout.rollout` does, with exact contact.
 
-    ``state, sensordata = hf.rollout(...)`` is what MuJoCo's function returns; the result has more,
-    see `Rollout`. A run begins with data as `mj_resetData` leaves them, with the state that is
-    given. One that fails rests at its last state, as MuJoCo's do after a warning, and a
-    `StepWarning` says which ones did; others are not disturbed.
+    ``state, sensordata = hf.rollout(...)`` is what MuJoCo's function returns; the result has
+    further attributes, see `Rollout`. Each run starts from the given state, in data as
+    `mj_resetData` leaves it. A run that fails stays in its last state, as in MuJoCo after a
+    warning, and a `StepWarning` lists the failed runs; other runs are not affected.
 
     Args:
         model: `mujoco.MjModel`, or one for each run, all of the same sizes.
         data: `mujoco.MjData` or a list of them to work with, one per thread; None, or fewer than
-            there are threads: the others are made here. What is in them afterwards is not defined.
-        initial_state: ([nbatch or 1], nstate) states to begin with, `mjSTATE_FULLPHYSICS`.
+            there are threads: the others are created here. Their final contents are unspecified.
+        initial_state: ([nbatch or 1], nstate) initial states, `mjSTATE_FULLPHYSICS`.
         control: ([nbatch or 1], [nstep or 1], ncontrol) controls; by default those that the (first)
             data hold, or zero.
         contact: law of contacts, as for `Stepper`.
         laws: laws of pairs of geoms or bodies, as for `Stepper`.
         equalities: "compliant" or "rigid", as for `Stepper`.
-        correct: whether to take penetration and drift out of the position.
-        warn: whether to warn: once of what several runs have in common, and of runs that failed.
+        correct: whether to correct penetration and drift of the position.
+        warn: whether to issue warnings, each once for all runs, and one that lists failed runs.
         strict: whether an answer that misses the certificate fails its run.
         control_spec: what the controls are, an `mjtState`.
         skip_checks: accepted as in MuJoCo; shapes are checked all the same.
         nstep: number of steps; inferred from other arguments by default.
-        initial_warmstart: ([nbatch or 1], nv) `qacc_warmstart` to begin with; written to the data
+        initial_warmstart: ([nbatch or 1], nv) initial `qacc_warmstart`; written to the data
             for callbacks and plugins that look at it. Contact is warm started by its own impulses.
         state: array for the states, (nbatch, nstep, nstate).
         sensordata: array for the sensor readings, (nbatch, nstep, nsensordata).
         chunk_size: runs that a thread takes at a time; max(1, nbatch / (10 nthread)) by default.
         nthread: number of threads; by default that of `data` if they are several, else of cores.
-        persistent_pool: accepted as in MuJoCo; threads are made once in any case.
+        persistent_pool: accepted as in MuJoCo; threads are always created once.
 
     Raises:
         InputError: bad shapes or sizes, or what `Stepper` does not accept. It is a `ValueError`.
@@ -172,7 +172,7 @@ def rollout(
         >>> data, start = mujoco.MjData(model), np.zeros(5)
         >>> push = 9.81 * np.array([0.4, 0.49, 0.51, 0.6])
         >>> state, sensordata = hf.rollout(model, data, start, push[:, None, None], nstep=500)
-        >>> state.shape, np.abs(state[:, -1, 1]).round(6).tolist()  # way in x after 1 s [m]
+        >>> state.shape, np.abs(state[:, -1, 1]).round(6).tolist()  # x after 1 s [m]
         ((4, 500, 5), [0.0, 0.0, 0.049148, 0.491481])
     """
     del skip_checks, persistent_pool

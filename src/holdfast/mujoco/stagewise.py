@@ -16,11 +16,11 @@ from holdfast.mujoco.stepper import Stepper
 
 
 def build_problem(model: Any, data: Any) -> ContactProblem:
-    """The contact problem of the next step: stop here and look.
+    """Return the contact problem of the next step, without solving it.
 
     Runs MuJoCo's pipeline up to the smooth acceleration, as `mujoco.mj_forward` would; the state
     in `data` stays as it is. All contacts and limits that the step may reach are in the problem,
-    also those that turn out not to matter. Equality constraints are rigid.
+    including those that turn out not to matter. Equality constraints are rigid.
 
     Args:
         model: `mujoco.MjModel`; not changed.

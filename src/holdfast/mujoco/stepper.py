@@ -81,7 +81,7 @@ class History:
 
 
 class Stepper:
-    """Steps a model as `mujoco.mj_step` does, with contact that is rigid and exact.
+    """Steps a model like `mujoco.mj_step`, with exact rigid contact.
 
     The stepper works on a copy of the model, kept up to date with it, and on the user's data.
     If anything goes wrong in a step, the state in `data` is as it was before that step. One
@@ -89,18 +89,20 @@ class Stepper:
 
     Args:
         model: `mujoco.MjModel`.
-        contact: the law of all contacts that no other law names: `Coulomb` (the default, with the
-            friction that the model declares), `NoSlip`, `Viscous`, `Frictionless`, a law as
-            ``hf.coulomb(0.5)``, or any other `ContactModel`.
+        contact: law of all contacts for which `laws` has no entry: `Coulomb` (the default, with
+            the friction that the model declares), `NoSlip`, `Viscous`, `Frictionless`, a law such
+            as ``hf.coulomb(0.5)``, or any other `ContactModel`.
         laws: laws of pairs of geoms or bodies, ``{("finger", "cube"): hf.viscous(0.1)}``;
-            ``"*"`` is anything. The MJCF can say the same, see `holdfast.mujoco.pair_laws`.
-        equalities: "compliant": connects, welds and the like have the compliance that `solref` and
-            `solimp` give them in MuJoCo; "rigid": they have none, and drift is corrected.
-        correct: whether to take penetration and drift out of the position.
-        warn: whether to warn, once per pair of bodies, when a contact without slip needs more
-            friction than the model declares.
-        strict: whether an answer that misses the certificate, or a state that diverges, is an
-            error; else it is counted, or MuJoCo's reset applies, and a `StepWarning` says so once.
+            ``"*"`` matches any name. They can also be set in the MJCF, see
+            `holdfast.mujoco.pair_laws`.
+        equalities: "compliant": equality constraints have the compliance that `solref` and `solimp`
+            give them in MuJoCo; "rigid": they have none, and drift is corrected.
+        correct: whether to correct penetration and drift of the position.
+        warn: whether to warn, once per pair of bodies, when a no-slip contact needs more friction
+            than the model declares.
+        strict: raise an error if an answer misses the certificate or the state diverges. Otherwise
+            such answers are counted, MuJoCo's reset applies to states that diverge, and a
+            `StepWarning` is issued once.
         options: tolerances of the step.
 
     Example:
@@ -331,13 +333,13 @@ class Stepper:
         self._data = found[0]
 
     def detach(self) -> None:
-        """Forget all data that were stepped, and what was found in the last step."""
+        """Forget all data stepped so far, and the results of the last step."""
         self._data, self._history, self._outcome = _nothing, None, None
         self._histories.clear()
         self._stepped = False
 
     def reset(self) -> None:
-        """Forget all histories and statistics, as if the stepper was new."""
+        """Forget all histories and statistics, as if the stepper were new."""
         self._whole = False
         self._data, self._history, self._outcome = _nothing, None, None
         self._histories.clear()
@@ -370,7 +372,7 @@ class Stepper:
 
         Raises:
             SolveError: no certified motion was found; the state is as before the failing step.
-            InputError: a time step or a state that cannot be stepped, as one with NaN.
+            InputError: the time step or the state is invalid, for example NaN.
             HoldfastError: the stepper is in the middle of a step, in another thread or because a
                 callback calls it.
         """
@@ -415,7 +417,7 @@ class Stepper:
     def forward(self, data: Any) -> None:
         """Compute contact forces, accelerations and sensors at the present state; no time passes.
 
-        As `mujoco.mj_forward`, which sees no force in contacts at distance zero.
+        Like `mujoco.mj_forward`, which finds no force in contacts at distance zero.
         """
         frame = sys._getframe()
         try:
@@ -783,7 +785,7 @@ class Stepper:
 
     @property
     def fastest_slip(self) -> float:
-        """Fastest sliding so far of a pressed contact whose law is not to slip [m/s]."""
+        """Fastest sliding speed so far of a loaded no-slip contact [m/s]."""
         return float(self._get("fastest"))
 
     @property
@@ -793,22 +795,22 @@ class Stepper:
 
     @property
     def resolved_steps(self) -> int:
-        """How often so far a step was solved again, with contacts seen where it ended."""
+        """How often a step was solved again so far, with the contacts found at its end."""
         return int(self._get("redone"))
 
     @property
     def inconsistent_steps(self) -> int:
-        """Steps so far in which a contact without slip jams: held it is not pressed, free it is."""
+        """Number of steps so far in which a no-slip contact jams: loaded only if it is let go."""
         return int(self._get("inconsistent"))
 
     @property
     def uncertified_steps(self) -> int:
-        """Steps so far whose answer missed the certificate, and was within 1e-6 of the law."""
+        """Number of steps so far that missed the certificate but obey the laws within 1e-6."""
         return int(self._get("uncertified"))
 
     @property
     def warn(self) -> bool:
-        """Whether to warn of contacts without slip that need more friction than is declared."""
+        """Whether to warn of no-slip contacts that need more friction than the model declares."""
         return not self._get("quiet")
 
     @warn.setter
@@ -911,8 +913,8 @@ def step(
 ) -> None:
     """Advance `data` as `mujoco.mj_step(model, data, nstep)` does, with exact contact.
 
-    One `Stepper` per thread, model and contact model is kept while the model lives; for its table
-    of contacts, its solution or laws per pair, make a `Stepper`.
+    One `Stepper` per thread, model and contact model is kept for as long as the model exists.
+    Create a `Stepper` yourself to read its contacts and its solution, or to set laws per pair.
 
     Example:
         >>> import mujoco, holdfast as hf
@@ -933,7 +935,7 @@ def forward(model: Any, data: Any, *, contact: ContactModel | Law | None = None)
     """Compute contact forces and sensors at the present state, as `mujoco.mj_forward` does.
 
     Bodies at rest touch at distance zero, where MuJoCo lists no contact: after `mj_forward` their
-    contact forces are gone. This function finds them by the law of `contact`. No time passes.
+    contact forces are gone. This function computes them by the law `contact`. No time passes.
     """
     _with_kept(model, contact, lambda stepper: stepper.forward(data))
 
@@ -945,7 +947,7 @@ def _with_kept(model: Any, contact: Any, action: Any) -> None:
     try:
         hash(contact)
     except TypeError as error:  # it holds arrays
-        raise InputError("contact", "cannot be told from others; make a Stepper of it") from error
+        raise InputError("contact", "is not hashable; create a Stepper with it") from error
     stepper = steppers.pop(contact, None)  # a callback that calls this gets another one
     if stepper is None:
         stepper = Stepper(model, contact)

@@ -31,7 +31,9 @@ def refuse(model: Any) -> None:
     for kind in np.unique(model.eq_type).tolist():
         if kind in _FLEX_EQUALITIES:
             name = _FLEX_EQUALITIES[kind]
-            raise UnsupportedError(f"equality/{name}", "constrains a flex, and flexes are refused")
+            raise UnsupportedError(
+                f"equality/{name}", "constrains a flex, and flexes are not supported"
+            )
     if model.flg_surfacevel and np.any(model.geom_surfacevel):
         geoms = np.flatnonzero(np.any(model.geom_surfacevel != 0.0, axis=1))
         names = ", ".join(repr(model.geom(i).name or int(i)) for i in geoms[:3])

@@ -1,4 +1,4 @@
-"""One scene under several settings of MuJoCo and under ours, measured in the same way.
+"""One scene under several settings of MuJoCo and laws of holdfast, measured in the same way.
 
 Everything is measured on the states, by the same rows: at sampled times contacts are listed and
 those whose surfaces touch are asked how fast they slide. Which solver made the state makes no
@@ -42,6 +42,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "+ noslip 100": ELLIPTIC | {"noslip_iterations": 100, "noslip_tolerance": 0.0},
 }
 """MuJoCo as configured, and what its documentation advises against slip."""
+OURS = "holdfast"  # the row of Coulomb friction; names of other laws follow it
 
 
 Watch = Callable[[str, Any, Any], None]
@@ -73,7 +74,7 @@ class Comparison(list[Row]):
     """One row per variant; notebooks show it as a table."""
 
     def _repr_html_(self) -> str:
-        headings = [heading.replace("\n", ", ") for heading in HEADINGS]
+        headings = [each.replace("/\n", "/ ").replace("\n", ", ") for each in HEADINGS]
         return _html.table(headings, rows_as_text(self), note=LEGEND)
 
 
@@ -90,7 +91,7 @@ class _Run:
 
 
 def variants(model: Any, data: Any, contact: ContactModel | None) -> list[_Run]:
-    """MuJoCo as configured, three recipes against slip, and ours, one for each law."""
+    """MuJoCo as configured, three recipes against slip, and holdfast with each law."""
     runs = []
     for name, settings in RECIPES.items():
         own = copy.copy(model)
@@ -104,15 +105,15 @@ def variants(model: Any, data: Any, contact: ContactModel | None) -> list[_Run]:
 
 
 def _ours(contact: ContactModel | None) -> dict[str, ContactModel]:
-    """Contact models of ours by the names of their rows."""
-    ours: dict[str, ContactModel] = {"ours, Coulomb": Coulomb(), "ours, no slip": NoSlip()}
+    """Contact models of holdfast by the names of their rows."""
+    ours: dict[str, ContactModel] = {OURS: Coulomb(), f"{OURS}, no slip": NoSlip()}
     if contact is not None and contact not in ours.values():
-        ours[f"ours, {type(contact).__name__}"] = contact
+        ours[f"{OURS}, {type(contact).__name__}"] = contact
     return ours
 
 
 def row_of(contact: ContactModel) -> str:
-    """Name of the row of a contact model of ours."""
+    """Name of the row of a contact model."""
     return next(name for name, each in _ours(contact).items() if each == contact)
 
 
@@ -129,12 +130,12 @@ def compare(
     """Run all variants from the state in `data`, which stays as it is.
 
     Args:
-        model: of the scene.
-        data: state to start from.
-        duration: [s] to simulate.
-        contact: a contact model of ours beside `Coulomb` and `NoSlip`, which have a row each.
-        control: controls by time.
-        progress: told the part that is done.
+        model: `mujoco.MjModel` of the scene.
+        data: initial state.
+        duration: time to simulate [s].
+        contact: a further contact model, besides `Coulomb` and `NoSlip`, which have a row each.
+        control: function of time that returns controls; None leaves them as they are.
+        progress: called with the fraction that is done.
         watch: called after each step with the name of the variant, its model and its data.
     """
     check_duration(duration)
@@ -269,9 +270,10 @@ def remarks(rows: list[Row]) -> list[str]:
 HEADINGS = ("setting", "creep\nµm/s", "drift\nmm", "sinks in\nµm", "time", "contacts",
             "needs /\ndeclared µ")  # fmt: skip
 LEGEND = (
-    "MuJoCo: as the scene configures it; elliptic: that cone with impratio 10; noslip: and so many "
-    "iterations, the last with tolerance 0. creep: sliding speed of the worst pair that touches, "
-    "in the second half; time: of a step, in units of the first row's; needs / declared µ: "
-    "friction that the motion asks of a pair of bodies, net, and what the model declares, for the "
-    "pair that comes closest to it or exceeds it most (!)."
+    "MuJoCo: as the scene configures it; elliptic: elliptic cones and impratio 10; + noslip: in "
+    "addition that many noslip iterations, 100 with tolerance 0; holdfast: Coulomb friction. "
+    "creep: sliding speed of the worst pair in contact, in the second half of the run; time: time "
+    "of a step relative to the first row; needs / declared µ: friction that the motion requires, "
+    "net per pair of bodies, and the coefficient of the model, for the pair that comes closest to "
+    "it or exceeds it most (!)."
 )

@@ -21,7 +21,7 @@ Control = Callable[[float], np.ndarray]
 def check_duration(value: float, *, zero: bool = False) -> None:
     """Refuse a duration [s] that is not finite or not positive; `zero` allows none."""
     if not (0.0 < value < np.inf or (zero and value == 0.0)):
-        raise InputError("duration", f"is {value:g}; expected a number of seconds, more than 0")
+        raise InputError("duration", f"is {value:g}; expected a positive number of seconds")
 
 
 def check_output(path: Path, *, force: bool, name: str = "out") -> Path:
@@ -38,11 +38,11 @@ def check_output(path: Path, *, force: bool, name: str = "out") -> Path:
     if place.is_dir():
         raise InputError(name, f"{path} is a folder; name a file in it")
     if place.exists() and not place.is_file():
-        raise InputError(name, f"{path} is no file but a device or a pipe; name a file")
+        raise InputError(name, f"{path} is a device or a pipe; expected a regular file")
     if place.exists() and not force:
         raise InputError(name, f"{path} exists; add --force to overwrite it, or name another file")
     if not place.parent.is_dir():
-        raise InputError(name, f"the folder {place.parent} does not exist; make it first")
+        raise InputError(name, f"the folder {place.parent} does not exist; create it first")
     try:
         with tempfile.TemporaryFile(dir=place.parent):
             pass
@@ -102,7 +102,7 @@ def load_scene(path: Path) -> Any:
     if not path.exists():
         raise InputError("scene", f"{path} does not exist")
     if not path.is_file():
-        raise InputError("scene", f"{path} is no file")
+        raise InputError("scene", f"{path} is not a file")
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, mujoco.FatalError, OSError) as error:
@@ -173,7 +173,7 @@ def _read_csv(path: Path, nu: int) -> tuple[np.ndarray, np.ndarray | None]:
     try:
         lines = [line for line in path.read_text().splitlines() if line.strip()]
     except UnicodeDecodeError as error:
-        raise InputError("control", f"{path} is no text: {error}") from error
+        raise InputError("control", f"{path} is not a text file: {error}") from error
     if not lines:
         raise InputError("control", f"{path} is empty")
     start = 0 if _is_numbers(lines[0]) else 1

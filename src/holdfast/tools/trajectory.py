@@ -15,7 +15,7 @@ from holdfast.contact.laws import Law, coulomb, frictionless, stick, viscous
 from holdfast.errors import InputError
 
 LARGEST = 2**31  # bytes of a file, unpacked
-LARGEST_TEXT = 2**20  # of what it says of itself
+LARGEST_TEXT = 2**20  # of its metadata
 TEXTS = ("metadata", "scene", "model")
 HELD = ("coulomb", "noslip", "noslip-all")  # laws that a file may name; others allow more
 NEEDED = ("time", "qpos", "qvel")
@@ -40,7 +40,7 @@ class Trajectory:
     Attributes:
         name: of the file.
         arrays: all of them, by name: `time` (k,), `qpos` (k, nq), `qvel` (k, nv) and others.
-        metadata: what the file says of itself; may be empty.
+        metadata: description of the run; may be empty.
     """
 
     name: str
@@ -69,8 +69,8 @@ class Trajectory:
             name = self.metadata.get("contact", "coulomb")
             if name not in HELD:
                 raise InputError(
-                    "contact", f"{self.name} says of itself that its contacts are {name!r}; "
-                    f"add --contact {name} (and --mu-v) if they shall be"
+                    "contact", f"{self.name} declares its contacts as {name!r}; "
+                    f"add --contact {name} (and --mu-v) to judge it by that law"
                 )  # fmt: skip
         known = {"coulomb": coulomb, "viscous": lambda: viscous(mu_v), "frictionless": frictionless}
         return name, known.get(name, stick)()
@@ -93,7 +93,7 @@ class Trajectory:
         """Path of the scene that the file names, perhaps in the folder `beside`."""
         named = self.metadata.get("scene")
         if not named:
-            raise InputError("scene", f"{self.name} names none; give --scene")
+            raise InputError("scene", f"{self.name} does not name one; pass --scene")
         near = beside / str(named)
         return near if near.exists() and not Path(str(named)).exists() else Path(str(named))
 
@@ -116,7 +116,7 @@ def read_trajectory(path: Path) -> Trajectory:
     if path.is_dir():
         raise InputError("trajectory", f"{path} is a folder; expected an .npz file")
     if not path.is_file():
-        raise InputError("trajectory", f"{path} is no file")
+        raise InputError("trajectory", f"{path} is not a file")
     with open(path, "rb") as stream:
         return _read(stream, str(path))
 
@@ -172,7 +172,7 @@ def _array(archive: ZipFile, entry: ZipInfo, name: str, most: int) -> np.ndarray
             raise ValueError(f"{name} has {entry.file_size:,} bytes; its header says {size:,}")
         content = stream.read(size)
     if len(content) != size:
-        raise ValueError(f"{name} is shorter than it says")
+        raise ValueError(f"{name} is shorter than its header says")
     order = "F" if in_fortran_order else "C"
     return np.ndarray(shape, dtype, buffer=content, order=order)
 
@@ -183,7 +183,7 @@ def _metadata(arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError("trajectory", f"{name}: metadata is not JSON: {error}") from error
     if not isinstance(metadata, dict):
-        raise InputError("trajectory", f"{name}: metadata is not a table of names and values")
+        raise InputError("trajectory", f"{name}: metadata is not a JSON object")
     for key in ("scene", "model"):
         if key in arrays:
             metadata.setdefault("scene", str(arrays[key]))

@@ -52,7 +52,7 @@ ROUNDING = 1e-12  # of positions, relative to the extent: what it lifts is no ga
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What passes."""
+    """Largest values that pass."""
 
     distance: float = 1e-8
     """Deepest penetration [m]."""
@@ -92,6 +92,9 @@ class Check:
             self.worst, self.time = float(value), float(time)
 
 
+HEADINGS = ("check", "worst", "at, s", "passes below", "verdict")
+
+
 @dataclass
 class Verdict:
     """All checks of one run."""
@@ -108,15 +111,18 @@ class Verdict:
     def __getitem__(self, name: str) -> Check:
         return next(check for check in self.checks if check.name == name)
 
-    def _repr_html_(self) -> str:
-        rows = [
-            (c.name, f"{c.worst:.3g} {c.unit}", f"{c.time:.6g}", f"{c.tolerance:.3g}",
+    def rows_as_text(self) -> list[tuple[str, ...]]:
+        """Cells of a table with `HEADINGS`, one row per check."""
+        return [
+            (c.name, f"{c.worst:.3g} {c.unit}".strip(),
+             "" if np.isnan(c.time) else f"{c.time:.6g}", f"{c.tolerance:.3g}",
              ("pass" if c.passed else "FAIL") if c.judged else "not judged")
             for c in self.checks
         ]  # fmt: skip
+
+    def _repr_html_(self) -> str:
         said = f"{self.samples} samples, verdict: {'pass' if self.passed else 'FAIL'}"
-        return _html.table(("check", "worst", "at, s", "passes below", "verdict"), rows, title=said,
-                           note=" ".join(self.notes))  # fmt: skip
+        return _html.table(HEADINGS, self.rows_as_text(), title=said, note=" ".join(self.notes))
 
 
 def verify(
@@ -135,14 +141,14 @@ def verify(
 
     Args:
         model: `mujoco.MjModel` of the run; not changed.
-        time: (k,) [s].
-        qpos: (k, nq).
-        qvel: (k, nv).
+        time: (k,) times of the samples [s].
+        qpos: (k, nq) positions.
+        qvel: (k, nv) velocities.
         ctrl: (k, nu) controls that held from each sample on; None for zeros.
-        no_slip: whether contacts that push shall not slide.
-        law: of contacts that the model gives none; None allows any friction.
-        tolerances: what passes.
-        progress: told the part that is done.
+        no_slip: whether to require that loaded contacts do not slide.
+        law: law of contacts for which the model sets none; None allows any friction.
+        tolerances: largest values that pass.
+        progress: called with the fraction that is done.
     """
     tol = tolerances or Tolerances()
     check_arrays(model, time, qpos, qvel, ctrl)
@@ -222,4 +228,6 @@ def check_arrays(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None
         if not np.isfinite(array).all():
             raise InputError(name, "is not finite")
     if k < 2 or not np.isfinite(time).all() or not (np.diff(time) > 0).all():
-        raise InputError("time", "must rise from sample to sample, and hold two at least")
+        raise InputError(
+            "time", "must increase from sample to sample and have at least two entries"
+        )

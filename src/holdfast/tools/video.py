@@ -57,12 +57,12 @@ class Film:
     """States of a run at the frame rate of a video.
 
     Attributes:
-        model: of the run, with its own options.
-        title: drawn above the pictures.
+        model: `mujoco.MjModel` of the run.
+        title: title drawn at the top of each frame.
         fps: frames per second of the video.
-        speed: seconds of the run per second of the video.
-        caption: makes a line of text of `mujoco.MjData`, drawn below the title; None for none.
-        moments: the states.
+        speed: simulated seconds per second of video.
+        caption: function that returns the text below the title, given `mujoco.MjData`; or None.
+        moments: the frames.
     """
 
     model: Any
@@ -74,11 +74,11 @@ class Film:
     _before: np.ndarray | None = None
 
     def keep(self, data: Any) -> None:
-        """Keep the state in the data, with the forces that `hf.forward` has found there."""
+        """Add the state in `data` as a frame, with the forces that `hf.forward` computed."""
         self.moments.append(self._moment(data, np.array(data.qpos)))
 
     def watch(self, data: Any) -> None:
-        """Look at the data after a step; keep the state if a frame is due.
+        """Call this after each step: adds a frame if one is due.
 
         Contact forces in `mujoco.MjData` belong to the state before the step, which is what is
         drawn.
@@ -101,17 +101,17 @@ class Film:
 
 @dataclass(frozen=True)
 class View:
-    """Where to look from.
+    """Camera of a video or picture.
 
     Attributes:
-        camera: name of a camera of the model; the other fields are not used then.
-        azimuth: [degrees]; None: as the model says.
-        elevation: [degrees]; None: as the model says.
-        zoom: above 1 is closer than what shows everything that moves.
-        follow: whether the camera follows what moves; None: if it goes far.
-        bodies: names of the bodies to look at; empty: all that move.
-        lookat: (3,) point to look at [m]; None: the middle of what moves.
-        distance: from there [m]; None: as far as needed to see it.
+        camera: name of a camera of the model; the other fields are then ignored.
+        azimuth: azimuth [degrees]; None uses that of the model.
+        elevation: elevation [degrees]; None uses that of the model.
+        zoom: values above 1 are closer than the view that shows everything that moves.
+        follow: whether the camera follows what moves; None follows only what goes far.
+        bodies: names of the bodies to show; all moving bodies if empty.
+        lookat: (3,) point to look at [m]; None is the centre of what moves.
+        distance: distance from that point [m]; None is as far as needed.
     """
 
     camera: str = ""
@@ -162,20 +162,20 @@ def write_video(
 ) -> Path:
     """Write films side by side, or several acts one after the other, as .mp4 or .gif.
 
-    The file is written whole or not at all, among the temporary files if it cannot be where it
-    should.
+    The file is written completely or not at all. If `path` cannot be written, it is saved in the
+    directory for temporary files.
 
     Args:
-        path: of the file; its ending chooses the format.
-        films: films to show side by side; or acts, each with as many films.
-        view: where to look from, unless an act says so.
-        width: of one film [pixels].
-        height: likewise.
-        colors: of a .gif.
-        progress: told the part that is done.
+        path: file to write; its suffix selects the format.
+        films: films to show side by side; or acts, all with the same number of films.
+        view: camera; acts have their own.
+        width: width of one film [pixels].
+        height: height of one film [pixels].
+        colors: number of colours of a .gif.
+        progress: called with the fraction that is done.
 
     Returns:
-        Where it is.
+        Path of the file.
 
     Raises:
         NoPictureError: this machine cannot draw, or has no ffmpeg for .mp4; says what to install.
@@ -216,18 +216,18 @@ def write_picture(
     width: int = WIDTH,
     height: int = HEIGHT,
 ) -> Path:
-    """Write one picture of films side by side as .png; whole or not at all, as `write_video`.
+    """Write one picture of films side by side as .png; see `write_video`.
 
     Args:
-        path: of the file.
-        films: one or more.
-        at: time of the run [s]; the end by default.
-        view: where to look from.
-        width: of one film [pixels].
-        height: likewise.
+        path: file to write.
+        films: one or more films.
+        at: simulated time [s]; the end by default.
+        view: camera.
+        width: width of one film [pixels].
+        height: height of one film [pixels].
 
     Returns:
-        Where it is.
+        Path of the file.
     """
     return write_pixels(path, picture(films, at=at, view=view, width=width, height=height))
 

@@ -334,7 +334,8 @@ def test_command_listens_on_this_machine_only(tmp_path: Path) -> None:
             said = process.stderr.readline()
             while "compiling" in said:
                 said = process.stderr.readline()
-            assert said == f"holdfast: open http://localhost:{port} in a browser; Ctrl-C ends\n"
+            address = f"http://localhost:{port}"
+            assert said == f"holdfast: open {address} in a browser; press Ctrl-C to stop\n"
             listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()
                          if line.split()[3] == "0A"]  # fmt: skip
             assert f"0100007F:{port:04X}" in listening

@@ -26,7 +26,7 @@ class CoulombSolution(ContactSolution):
         mu: (n,) coefficient of each contact.
         bound: (n,) part of the friction limit that does not come with the normal force.
         viscous: (n, 2) part of `tangent` that is viscous drag, not Coulomb friction.
-        directions: of the friction pyramid; 0 for the true cone.
+        directions: number of directions of the friction pyramid; 0 for the true cone.
         was_sliding: (n,) contacts whose friction opposes the velocity before (acceleration level).
         residual: largest relative residual of the complementarity or optimality conditions.
         certificate: what that residual was allowed to be.

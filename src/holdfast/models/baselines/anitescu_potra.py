@@ -36,7 +36,7 @@ class AnitescuPotra(TimeStepping):
 
     Attributes:
         mu: see `StewartTrinkle`, like all others.
-        directions: of the pyramid.
+        directions: number of directions of the pyramid.
         solver: "lemke".
         regularization: Tikhonov schedule after a failure.
         tolerance: "tight" or "paper".

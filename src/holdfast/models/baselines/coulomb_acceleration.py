@@ -67,7 +67,7 @@ class CoulombAcceleration(ContactModel):
     Attributes:
         mu: Coulomb coefficient, one number or one per contact; None uses that of the problem.
         mu_v: viscous coefficient [N s/m], likewise.
-        directions: of the friction pyramid of contacts that do not slide.
+        directions: number of directions of the friction pyramid of contacts that do not slide.
         sliding_speed: a contact slides if its tangential speed is above this part of the largest
             that the motion could give it: its row's length times the larger of the velocity and
             one step of free acceleration, in the metric of M.

@@ -53,9 +53,9 @@ class DrumwrightShell(ContactModel):
             sliding speed before the step, at every listed contact. None uses that of the problem.
         cone: "linear": the polygon of `StewartTrinkle`. "true": the round cone, by polygons whose
             directions turn to where friction acts. In the plane there is no difference.
-        directions: of the polygon.
-        solver: of the quadratic programs: "lemke" (on the optimality conditions) or "qp" (daqp, not
-            always able to reach the certificate).
+        directions: number of directions of the polygon.
+        solver: solver of the quadratic programs: "lemke" (on the optimality conditions) or "qp"
+            (daqp, not always able to reach the certificate).
         options: `certificate` is used.
     """
 

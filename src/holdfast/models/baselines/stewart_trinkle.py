@@ -36,8 +36,8 @@ class StewartTrinkle(TimeStepping):
 
     Attributes:
         mu: Coulomb coefficient, one number or one per contact; None uses that of the problem.
-        directions: of the pyramid, an even number of at least 4. Without T (a planar problem)
-            there are the two directions +-S instead.
+        directions: number of directions of the pyramid, even and at least 4. Without T (a planar
+            problem) there are the two directions +-S instead.
         solver: "lemke".
         regularization: Tikhonov schedule (first, last) of the paper: after a failure solve
             ``F + eps I`` with eps doubling. Answers are certified with F. None: not tried.

@@ -53,7 +53,7 @@ def _named(returned: Any, case: Case) -> dict[str, Any]:
         returned = {"result": returned}
     taken = sorted({*case, "seed", "error"} & {str(name) for name in returned})
     if taken:
-        raise InputError("task", f"returned {taken[0]!r}, which is a column of the case already")
+        raise InputError("task", f"returned {taken[0]!r}, which is already a column of the case")
     return {str(name): scalar(str(name), value) for name, value in returned.items()}
 
 
@@ -95,7 +95,7 @@ def workers(backend: Backend, count: int | None, scheduler: str | None) -> Itera
     if backend not in _BACKENDS:
         raise InputError("backend", f"is {backend!r}; expected {', '.join(_BACKENDS)}")
     if scheduler and backend in ("processes", "threads"):
-        raise InputError("scheduler", f"is for backend dask or ray, not for {backend}")
+        raise InputError("scheduler", f"applies to the backends dask and ray, not to {backend}")
     if count is not None and count < 1:
         raise InputError("workers", f"is {count}; expected at least 1")
     with _BACKENDS[backend](count, scheduler) as run:

@@ -1,6 +1,6 @@
-"""Cases of a sweep: a grid, random draws, or the lines of a CSV file.
+"""Cases of a sweep: a grid, random samples, or the lines of a CSV file.
 
-A case is a dictionary of numbers, texts and truth values by the name of the parameter.
+A case is a dictionary that maps the names of parameters to numbers, strings or booleans.
 
 >>> grid({"mass": [0.1, 0.2], "law": ["coulomb", "noslip"]})[1]
 {'mass': 0.1, 'law': 'noslip'}
@@ -33,7 +33,7 @@ SEEDS = 2**32  # seeds are below: all generators take them
 
 
 def grid(values: Mapping[str, Sequence[Any]]) -> list[Case]:
-    """All combinations of the values of each parameter; those of the last one change first."""
+    """Return all combinations of the values of each parameter; the last one varies fastest."""
     for name, several in values.items():
         if isinstance(several, str) or not isinstance(several, Iterable) or not list(several):
             raise InputError(f"grid.{name}", f"is {several!r}; expected a list of values")
@@ -50,13 +50,14 @@ def sample(
     """Draw cases from distributions of the parameters.
 
     Args:
-        count: how many. With "random" and "sobol", more cases begin with the same ones.
-        parameters: distribution of each: ``{"uniform": [low, high]}``,
+        count: number of cases. With "random" and "sobol", a larger sample begins with the cases
+            of a smaller one.
+        parameters: distribution of each parameter: ``{"uniform": [low, high]}``,
             ``{"log_uniform": [low, high]}``, ``{"normal": [mean, deviation]}``,
-            ``{"integers": [low, high]}`` (both included), ``{"choice": [...]}``, or anything with a
-            method `ppf`, as the distributions of `scipy.stats`.
-        seed: of the draws.
-        method: independent draws, a Latin hypercube or Sobol points (`scipy.stats.qmc`).
+            ``{"integers": [low, high]}`` (both included), ``{"choice": [...]}``, or any object with
+            a method `ppf`, such as the distributions of `scipy.stats`.
+        seed: random seed.
+        method: independent samples, a Latin hypercube or Sobol points (`scipy.stats.qmc`).
     """
     if count < 1 or not parameters:
         raise InputError("sample", f"has count {count} and {len(parameters)} parameters; expected "
@@ -106,7 +107,7 @@ def _integers(low: int, high: int) -> Callable[[float], Any]:
 
 def _choice(*values: Any) -> Callable[[float], Any]:
     if not values:
-        raise ValueError("there is nothing to choose from")
+        raise ValueError("the list of choices is empty")
     return lambda u: values[int(u * len(values))]
 
 
@@ -122,8 +123,8 @@ def _quantile(name: str, given: Any) -> Callable[[float], Any]:
         return given.ppf
     known = ", ".join(DISTRIBUTIONS)
     if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in DISTRIBUTIONS:
-        raise InputError(f"sample.{name}", f"is {given!r}; expected one of {known} with a list, as "
-                         "{ uniform = [0, 1] }")  # fmt: skip
+        raise InputError(f"sample.{name}", f"is {given!r}; expected one of {known} with a list, "
+                         "for example { uniform = [0, 1] }")  # fmt: skip
     ((kind, values),) = given.items()
     try:
         return DISTRIBUTIONS[kind](*values)
@@ -132,9 +133,9 @@ def _quantile(name: str, given: Any) -> Callable[[float], Any]:
 
 
 def from_csv(path: Path | str) -> list[Case]:
-    """One case a line; the first line has the names of the parameters.
+    """Read one case per line; the first line holds the names of the parameters.
 
-    Columns of whole numbers, of numbers and of true and false are read as such, others as text.
+    Columns of integers, numbers and booleans are converted; all others are strings.
     """
     path = Path(path)
     try:
@@ -144,10 +145,12 @@ def from_csv(path: Path | str) -> list[Case]:
         raise InputError("cases", f"{path} cannot be read: {error.strerror}") from error
     lines = [(number, [cell.strip() for cell in line]) for number, line in lines if any(line)]
     if len(lines) < 2:
-        raise InputError("cases", f"{path} has no case; expected names, then a line for each case")
+        raise InputError(
+            "cases", f"{path} has no case; expected a line of names, then one line per case"
+        )
     names = lines[0][1]
     if len(set(names)) < len(names) or not all(names):
-        raise InputError("cases", f"{path}: names of columns must differ, and not be empty")
+        raise InputError("cases", f"{path}: column names must be unique and not empty")
     for number, line in lines[1:]:
         if len(line) != len(names) or not all(line):
             raise InputError("cases", f"{path}, line {number}: expected {len(names)} values, for "
@@ -167,7 +170,7 @@ def _typed(column: Sequence[str]) -> list[Scalar]:
 
 
 def combine(*several: Iterable[Case]) -> list[Case]:
-    """Each case of one list with each case of the next."""
+    """Combine each case of one list with each case of the next."""
     return [
         {name: value for part in parts for name, value in part.items()}
         for parts in itertools.product(*several)
@@ -175,13 +178,13 @@ def combine(*several: Iterable[Case]) -> list[Case]:
 
 
 def scalar(name: str, value: Any) -> Scalar:
-    """A value as a table can hold it; NumPy's scalars become Python's."""
+    """Return a value as a table can hold it; NumPy scalars become Python scalars."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise InputError(name, f"is of type {type(value).__name__}; expected a number, a text, true or "
-                     "false, or none: a cell of a table")  # fmt: skip
+    raise InputError(name, f"is of type {type(value).__name__}; expected a number, a string, a "
+                     "boolean or None")  # fmt: skip
 
 
 def with_seeds(cases: Iterable[Mapping[str, Any]], seed: int) -> list[Case]:
@@ -205,8 +208,8 @@ def with_seeds(cases: Iterable[Mapping[str, Any]], seed: int) -> list[Case]:
             seen[text] += 1
         first = where.setdefault(canonical(case), i)
         if first != i:
-            raise InputError("cases", f"number {i} is the same as {first}, seed included: {case}; "
-                             "leave the seeds out, and each gets its own")  # fmt: skip
+            raise InputError("cases", f"case {i} repeats case {first}, including its seed: {case}; "
+                             "omit the seeds to give each case its own")  # fmt: skip
         result.append(case)
     return result
 

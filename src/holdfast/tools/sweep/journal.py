@@ -98,8 +98,8 @@ class Journal:
         differ = sorted(k for k in {*there, *stamp} if there.get(k) != stamp.get(k))
         if differ:
             what = "; ".join(f"{k} was {there.get(k)}, is {stamp.get(k)}" for k in differ)
-            raise InputError("out", f"{self.path} has results made otherwise ({what}); name "
-                             "another file, or discard them with fresh (--fresh)")  # fmt: skip
+            raise InputError("out", f"{self.path} has results of another sweep ({what}); name "
+                             "another file, or discard them with fresh=True (--fresh)")  # fmt: skip
 
     def append(self, row: dict[str, Any]) -> None:
         """Note a finished case, on the disk when this returns.

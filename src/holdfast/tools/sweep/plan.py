@@ -1,7 +1,7 @@
 """Plans: a sweep as a TOML file.
 
-What to run is a scene (simulated and measured, see `scene_task`) or a function of a Python file;
-which cases is a grid, a sample, the lines of a CSV file, or each of one with each of the other::
+A plan names a scene (simulated and measured, see `scene_task`) or a function in a Python file, and
+the cases: a grid, a sample, the lines of a CSV file, or all combinations of these::
 
     scene = "gripper.xml"            # or: task = "score.py:grasp"
     out = "grasps.parquet"
@@ -50,10 +50,10 @@ class Plan:
     """A sweep that is ready to run.
 
     Attributes:
-        task: is called with each case.
+        task: called with each case.
         cases: without seeds, unless the plan or its CSV file gives some.
-        out: file of the table.
-        seed: from which the seeds of cases are made.
+        out: table to write.
+        seed: random seed from which the seeds of cases are derived.
     """
 
     task: Callable[..., Any]
@@ -174,7 +174,7 @@ def _sample(given: Mapping[str, Any]) -> list[Case]:
     unknown = sorted(given.keys() - known)
     if unknown or not {"count", "parameters"} <= given.keys():
         raise InputError("sample", f"has {', '.join(given)}; expected count, [sample.parameters], "
-                         "and perhaps seed and method")  # fmt: skip
+                         "and optionally seed and method")  # fmt: skip
     return make.sample(
         _integer(given, "count", 0),
         given["parameters"],
@@ -186,7 +186,7 @@ def _sample(given: Mapping[str, Any]) -> list[Case]:
 def _file_task(given: Mapping[str, Any], folder: Path, path: Path) -> FileTask:
     extra = sorted(given.keys() & set(OF_SCENE))
     if extra:
-        raise InputError("plan", f"{path}: {extra[0]!r} is for plans with a scene")
+        raise InputError("plan", f"{path}: {extra[0]!r} applies only to plans with a scene")
     where, _, function = str(given["task"]).rpartition(":")
     if not where or not function:
         raise InputError("task", f"is {given['task']!r}; expected file.py:function or "

@@ -1,4 +1,4 @@
-"""`holdfast.sweep`: one task on many cases, on all cores or a cluster, each result kept at once."""
+"""`holdfast.sweep`: run one task on many cases, on all cores or a cluster, saving each result."""
 
 from __future__ import annotations
 
@@ -38,34 +38,37 @@ def sweep(
     warmup: bool = True,
     progress: bool = True,
 ) -> SweepTable:
-    """Call a task with each case and return a table with one row a case, in the given order.
+    """Call a task with each case and return a table with one row per case, in the given order.
 
-    A finished case is appended to a journal beside `out` and synced to the disk at once; when all
-    are finished the table is written. Killed and called again, a sweep goes on with the cases that
-    are missing, also if cases were added. The table is the same, byte for byte, for any number of
-    workers and any number of interruptions.
+    Each finished case is appended to a journal next to `out` and synced to the disk at once; the
+    table is written when all cases are finished. After a crash or an interrupt, the same call
+    continues with the missing cases, even if cases were added. The table is the same, byte for
+    byte, for any number of workers and interruptions.
 
     Args:
-        task: is called as ``task(**case)`` and returns a dictionary (or dataclass) of numbers,
-            texts and truth values, which become columns. An exception becomes the `error` of its
-            row. All its randomness must come from the argument `seed`, if it has any.
-        cases: dictionaries of parameters, as `holdfast.cases` makes them. A case without "seed"
-            gets one, made of its parameters and of `seed`.
-        out: file of the table, .parquet or .csv; its journal has the same name and .journal. None
-            keeps nothing.
-        workers: how many run at the same time; all cores by default, or all workers of a cluster.
-        backend: "processes" on this machine, "threads" of this process, "dask" or "ray".
-        scheduler: address of a Dask scheduler (tcp://…) or of a Ray cluster; one is started on
-            this machine if there is none.
-        seed: from which the seeds of cases are made.
-        retry_failed: run the cases again whose row is an error.
-        fresh: discard what an earlier sweep has left.
+        task: called as ``task(**case)``. It returns a dictionary (or dataclass) of numbers,
+            strings and booleans, which become columns. An exception becomes the `error` of its
+            row. All randomness of the task must come from its argument `seed`.
+        cases: dictionaries of parameters, for example from `holdfast.cases`. A case without a
+            "seed" gets one, derived from its parameters and `seed`.
+        out: table to write, .parquet or .csv; its journal has the same name plus .journal. None
+            saves nothing.
+        workers: number of cases to run at the same time; by default as many as there are cores,
+            or workers in the cluster.
+        backend: "processes" or "threads" on this machine, "dask" or "ray".
+        scheduler: address of a Dask scheduler or a Ray cluster; None starts a local one.
+        seed: random seed from which the seeds of cases are derived.
+        retry_failed: run failed cases again.
+        fresh: discard the results of an earlier sweep.
         warmup: compile a step before workers start, so that they find it in the cache.
-        progress: show a bar on stderr, with the rate and the remaining time.
+        progress: show a progress bar on stderr, with the rate and the remaining time.
+
+    Returns:
+        The table; failed cases have a row, too.
 
     Raises:
-        InputError: cases that do not fit the task; a journal of another task.
-        SweepError: no room on the disk, or a cluster that fails. What is finished is kept.
+        InputError: the cases do not fit the task, or the journal belongs to another task.
+        SweepError: the disk is full, or the cluster failed. Finished cases are saved.
 
     Example:
         >>> import holdfast as hf
@@ -78,8 +81,8 @@ def sweep(
     """
     listed = with_seeds(cases, seed)
     if not listed:
-        raise InputError("cases", "are none")
-    arguments = _arguments(task, listed)
+        raise InputError("cases", "is empty; expected at least one case")
+    arguments = arguments_of(task, listed)
     path = None if out is None else Path(out)
     if path is not None:
         tables.check_format(path)
@@ -122,7 +125,7 @@ class _Memory:
         """Nothing is open."""
 
 
-def _arguments(task: Task, cases: list[Case]) -> list[Case]:
+def arguments_of(task: Task, cases: list[Case]) -> list[Case]:
     """What to call the task with in each case: without the seed if it takes none."""
     if not callable(task):
         raise InputError("task", f"is {task!r}; expected a function")
@@ -265,7 +268,7 @@ class _Pool:
 
     def _check_room(self) -> None:
         if self.store.full:
-            raise SweepError(f"no room on the disk for {self.store.path} ({self.store.full})")
+            raise SweepError(f"no space left on the disk for {self.store.path} ({self.store.full})")
 
 
 def _cause(died: Exception) -> str:
@@ -290,6 +293,6 @@ def _advice(error: SweepError, store: Journal | _Memory, finished: int, total: i
     if store.path is None:
         return str(error)
     return (
-        f"{error}. {finished} of {total} cases are finished and kept in {store.path}. Make room or "
-        "mend what is wrong, then start the same sweep again: it goes on with what is missing"
+        f"{error}. {finished} of {total} cases are finished and saved in {store.path}. Free some "
+        "space or fix the problem, then run the same sweep again to continue with the missing ones"
     )

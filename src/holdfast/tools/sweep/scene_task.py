@@ -1,10 +1,10 @@
-"""The task of a plan that names a scene: simulate it with the case's values, and measure."""
+"""The task of a plan that names a scene: simulate and measure it with the values of a case."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,14 +23,15 @@ from holdfast.tools.sweep.targets import Target, compile_scene
 EVERY = 10  # steps between two looks at the friction that contacts need
 SETTINGS = ("scene", "duration", "contact", "keyframe", "control")  # parameters may set them, too
 NOISE = ("qpos", "qvel", "ctrl")
+Watch = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True)
 class Until:
-    """Ends a run when a sensor goes beyond a bound.
+    """Ends a run when a sensor leaves a range.
 
     Attributes:
-        sensor: its name.
+        sensor: name of the sensor.
         below: lower bound of its (first) value.
         above: upper bound.
     """
@@ -47,20 +48,20 @@ class Until:
 
 @dataclass(frozen=True)
 class SceneTask:
-    """Simulates a scene, once a case.
+    """Simulates a scene once per case.
 
     Attributes:
         scene: MJCF or URDF file.
         duration: seconds to simulate.
-        contact: name of the contact model.
-        mu_v: coefficient of the viscous model [N s/m].
-        keyframe: to start from, by name or number; the first one by default.
-        control: file of controls over time, as for ``holdfast simulate``.
-        targets: places in the scene (see `targets`) that a parameter sets, by its name; a
-            parameter that is not in it is a place itself.
-        noise: standard deviation of what is added at the start to "qpos", "qvel" and "ctrl", drawn
-            with the seed of the case.
-        until: ends a run early.
+        contact: name of the contact law.
+        mu_v: coefficient of the viscous law [N s/m].
+        keyframe: name or number of the initial keyframe; the first one by default.
+        control: file with controls over time, as for ``holdfast simulate``.
+        targets: maps the name of a parameter to the places in the scene that it sets (see
+            `targets`); a parameter that is not listed is a place itself.
+        noise: standard deviations of the noise added to the initial "qpos", "qvel" and "ctrl",
+            drawn with the seed of the case.
+        until: condition that ends a run early.
     """
 
     scene: Path
@@ -73,8 +74,10 @@ class SceneTask:
     noise: Mapping[str, float] = field(default_factory=dict)
     until: Until | None = None
 
-    def __call__(self, *, seed: int, **parameters: Any) -> dict[str, Any]:
-        """Simulate one case; results as columns."""
+    def __call__(
+        self, *, seed: int, watch: Watch | None = None, **parameters: Any
+    ) -> dict[str, Any]:
+        """Simulate one case and return its results as columns; `watch` is called every step."""
         given = self._settings(parameters)
         model, data = self._start(given, parameters, seed)
         control = None
@@ -82,7 +85,9 @@ class SceneTask:
             control = files.load_control(Path(given["control"]), model)
         contact = contact_model(given["contact"], self.mu_v)
         stepper = Stepper(model, contact, warn=False)
-        needed, ended = self._run(stepper, data, given["duration"], control, self._held(parameters))
+        needed, ended = self._run(
+            stepper, data, given["duration"], control, self._held(parameters), watch
+        )
         columns = {
             "time": data.time,
             "ended": ended,
@@ -93,9 +98,7 @@ class SceneTask:
             "uncertified_steps": stepper.uncertified_steps,
         }
         if model.nsensor:
-            stepper.forward(
-                data
-            )  # sensors of the last state; a step leaves those of the one before
+            stepper.forward(data)  # a step leaves the sensors of the state before it
         return columns | _sensors(model, data)
 
     @property
@@ -108,8 +111,8 @@ class SceneTask:
         texts += [self.control.read_bytes()] if self.control else []
         return settings | {"files": hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]}
 
-    def check(self, case: Case) -> None:
-        """Refuse a case that does not fit the scene, before workers start."""
+    def check(self, case: Case) -> Any:
+        """Refuse a case that does not fit the scene, before workers start; return its model."""
         parameters = {name: value for name, value in case.items() if name != "seed"}
         given = self._settings(parameters)
         model, _ = self._start(given, parameters, 0)
@@ -124,6 +127,7 @@ class SceneTask:
         unknown = self.noise.keys() - NOISE
         if unknown:
             raise InputError("noise", f"{min(unknown)!r} is none of {', '.join(NOISE)}")
+        return model
 
     def _settings(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Settings of the plan, or of the case where it has them."""
@@ -132,7 +136,7 @@ class SceneTask:
             if name in parameters:  # beside the scene of the plan
                 given[name] = self.scene.parent / str(parameters[name])
         if not isinstance(given["duration"], int | float) or not 0 < given["duration"] < math.inf:
-            raise InputError("duration", f"is {given['duration']}; expected seconds")
+            raise InputError("duration", f"is {given['duration']}; expected seconds above 0")
         return given
 
     def _places(self, name: str) -> tuple[Target, ...]:
@@ -171,19 +175,28 @@ class SceneTask:
         return model, data
 
     def _run(
-        self, stepper: Stepper, data: Any, duration: float, control: Any, held: dict[Target, Any]
+        self,
+        stepper: Stepper,
+        data: Any,
+        duration: float,
+        control: Any,
+        held: dict[Target, Any],
+        watch: Watch | None,
     ) -> tuple[float, bool]:
         """Simulate; the most friction that a pair of bodies needed, and whether it ended early."""
         steps = max(1, round(duration / stepper.model.opt.timestep))
-        stride = 1 if control or self.until else EVERY
+        stride = 1 if control or self.until or watch else EVERY
         needed = 0.0
         for k in range(0, steps, stride):
             if control is not None:
                 data.ctrl[:] = control(data.time)
                 for target, value in held.items():
                     target.set_in_data(stepper.model, data, value)
-            stepper.step(data, min(stride, steps - k))
-            if k % EVERY == 0:
+            done = min(k + stride, steps)
+            stepper.step(data, done - k)
+            if watch is not None:
+                watch(stepper.model, data)
+            if done % EVERY == 0 or done == steps:
                 needs = [need for need, _ in stepper.contacts.pairs().values()]
                 needed = max([needed, *needs])
             if self.until is not None and self.until.reached(data):

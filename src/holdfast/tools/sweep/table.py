@@ -1,4 +1,4 @@
-"""The table of a sweep: one row a case, as Parquet or CSV."""
+"""The table of a sweep: one row per case, as Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ INT64 = 2**63
 
 @dataclass(frozen=True)
 class SweepTable:
-    """What became of the cases, in their order.
+    """Results of a sweep, one row per case, in the order of the cases.
 
-    Columns are the parameters, `seed`, what the task returned, and `error`: None, or what a case
-    that failed raised; its results are None.
+    Columns are the parameters, `seed`, what the task returned, and `error`: None, or the exception
+    of a failed case, whose results are None.
 
     Attributes:
-        names: of the columns.
-        rows: one dictionary a case.
-        path: the file that has the same; None if there is none.
+        names: names of the columns.
+        rows: one dictionary per case.
+        path: file of the table, or None.
     """
 
     names: list[str]
@@ -42,7 +42,7 @@ class SweepTable:
         return iter(self.rows)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """A column as an array; where numbers are missing it has NaN."""
+        """Return a column as an array; missing numbers are NaN."""
         if name not in self.names:
             raise KeyError(f"{name!r}; the columns are {', '.join(self.names)}")
         values = [row[name] for row in self.rows]
@@ -53,7 +53,7 @@ class SweepTable:
 
     @property
     def failed(self) -> list[dict[str, Scalar]]:
-        """Rows of the cases that failed."""
+        """Rows of failed cases."""
         return [row for row in self.rows if row["error"] is not None]
 
 
@@ -77,7 +77,7 @@ def make_table(rows: Sequence[Mapping[str, Any]], path: Path | None) -> SweepTab
 def check_format(path: Path) -> None:
     """Refuse names of files that no table can have, and formats that nothing here can write."""
     if path.suffix not in FORMATS:
-        raise InputError("out", f"is {path}; expected a name that ends in .parquet or .csv")
+        raise InputError("out", f"is {path}; expected a name ending in .parquet or .csv")
     if path.suffix == ".parquet":
         _pyarrow()
 
@@ -88,8 +88,8 @@ def _pyarrow() -> Any:
 
         return pyarrow
     except ImportError as error:
-        raise InputError("out", "Parquet needs pyarrow: pip install 'holdfast[parquet]', or name a "
-                         ".csv file") from error  # fmt: skip
+        raise InputError("out", "Parquet needs pyarrow: pip install 'holdfast[parquet]', or choose "
+                         "a .csv file") from error  # fmt: skip
 
 
 def write(table: SweepTable) -> None:

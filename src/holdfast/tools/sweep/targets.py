@@ -1,11 +1,11 @@
-"""Places in a scene that a parameter sets: a property of the model, a control, a start value.
+"""Places in a scene that a parameter can set: model fields, controls, initial values.
 
 geom.NAME.FIELD[i]    of a geom, body, joint, site, actuator, tendon, equality, pair, ...: as in
                       MuJoCo's MjSpec, changed before the model is compiled
 option.FIELD[i]       of the simulation, as option.timestep or option.gravity[2]
-ctrl.ACTUATOR         a control, kept for the whole run
-qpos.JOINT[i]         where a joint starts; i only for free and ball joints
-qvel.JOINT[i]         how fast it starts
+ctrl.ACTUATOR         a control, constant during the run
+qpos.JOINT[i]         initial position of a joint; i only for free and ball joints
+qvel.JOINT[i]         initial velocity of a joint
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ FORM = re.compile(r"(?P<kind>[a-z]+)\.(?P<rest>.+?)(\[(?P<index>\d+)\])?")
 
 @dataclass(frozen=True)
 class Target:
-    """One place.
+    """A place in a scene.
 
     Attributes:
-        text: as it was written.
+        text: as written.
         kind: "geom", "option", "ctrl" and so on.
         name: of the element; empty for options.
         field: of the element; empty for controls and start values.
-        index: into the field; None if there is none.
+        index: index into the field, or None.
     """
 
     text: str
@@ -48,13 +48,13 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """The place that a text names."""
+        """Parse the name of a place."""
         match = FORM.fullmatch(text)
         kinds = (*ELEMENTS, "option", *STARTS)
         if match is None or match["kind"] not in kinds:
-            raise InputError(text, "is no place in a scene; expected as geom.NAME.friction[0], "
-                             "option.timestep, ctrl.NAME, qpos.NAME[2] (one of "
-                             f"{', '.join(kinds)})")  # fmt: skip
+            raise InputError(text, "is not a place in a scene; expected a name such as "
+                             "geom.NAME.friction[0], option.timestep, ctrl.NAME or qpos.NAME[2] "
+                             f"(one of {', '.join(kinds)})")  # fmt: skip
         kind, rest = match["kind"], match["rest"]
         index = None if match["index"] is None else int(match["index"])
         if kind == "option":
@@ -68,7 +68,7 @@ class Target:
 
     @property
     def in_model(self) -> bool:
-        """Whether the model has to be compiled with it."""
+        """Whether the model must be compiled again when it changes."""
         return self.kind not in STARTS
 
     def set_in_spec(self, spec: Any, value: Any) -> None:
@@ -92,7 +92,7 @@ class Target:
             self._put(there, value)
             return
         if self.index is not None:
-            raise InputError(self.text, f"{self.field} is one value; leave [{self.index}] out")
+            raise InputError(self.text, f"{self.field} is a single value; remove [{self.index}]")
         try:
             setattr(element, self.field, value)
         except (TypeError, ValueError) as error:
@@ -112,7 +112,9 @@ class Target:
 
     def _put(self, array: np.ndarray, value: Any) -> None:
         if self.index is None and array.size != 1:
-            raise InputError(self.text, f"has {array.size} values; say which one: {self.text}[0]")
+            raise InputError(
+                self.text, f"has {array.size} values; choose one, for example {self.text}[0]"
+            )
         index = self.index or 0
         if index >= array.size:
             raise InputError(self.text, f"has only {array.size} values, counted from 0")
@@ -122,7 +124,7 @@ class Target:
 
 
 def compile_scene(scene: Any, values: dict[Target, Any]) -> Any:
-    """The model of a scene file, with these values."""
+    """Compile a scene file with these values set."""
     try:
         spec = mujoco.MjSpec.from_file(str(scene))
         for target, value in values.items():

@@ -174,7 +174,7 @@ class LiveViewer(Loop):
             step=_round(self._separation / 20), initial_value=_round(self._separation),
         )  # fmt: skip
 
-        follow = gui.add_checkbox("Follow what moves", initial_value=False)
+        follow = gui.add_checkbox("Follow moving bodies", initial_value=False)
 
         def set_follow() -> None:
             self._follow = follow.value
@@ -320,7 +320,7 @@ class LiveViewer(Loop):
             plot.show()
         lines = [
             f"<b>{'Paused' if self.paused else 'Running'}</b>, {self.left.data.time:.3f} s, "
-            f"{self.rate:.2f} × real time, {self.fps:.0f} pictures/s",
+            f"{self.rate:.2f} × real time, {self.fps:.0f} frames/s",
         ]
         for name, sample in zip(self._names, self._samples, strict=False):
             lines.append(

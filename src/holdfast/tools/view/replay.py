@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError, InputError
 from holdfast.mujoco._mj import mujoco
 from holdfast.tools.observe import Forces, Observer
 from holdfast.tools.trajectory import Trajectory, parse_trajectory
-from holdfast.tools.verify import Verdict, verify
+from holdfast.tools.verify import HEADINGS, Verdict, verify
 from holdfast.tools.view.laws import OF_CONTACT, LawStepper
 from holdfast.tools.view.live import LEGEND
 from holdfast.tools.view.loop import Loop, aim_cameras
@@ -262,11 +262,8 @@ class ReplayViewer(Loop):
 
 def verdict_as_markdown(verdict: Verdict) -> str:
     """A table of all checks."""
-    lines = ["| check | worst | at, s | passes below | verdict |", "|---|---|---|---|---|"]
-    for check in verdict.checks:
-        said = ("pass" if check.passed else "**FAIL**") if check.judged else "not judged"
-        lines.append(f"| {check.name} | {check.worst:.3g} {check.unit} | {check.time:.4g} | "
-                     f"{check.tolerance:.3g} | {said} |")  # fmt: skip
+    rows = [HEADINGS, ("---",) * len(HEADINGS), *verdict.rows_as_text()]
+    lines = ["| " + " | ".join(cells).replace("FAIL", "**FAIL**") + " |" for cells in rows]
     lines.append("")
     lines += [f"{note}\n" for note in verdict.notes]
     lines.append(f"**verdict: {'pass' if verdict.passed else 'FAIL'}**")
