@@ -16,7 +16,7 @@ from holdfast.cli._common import ContactName, exit_code, progress_bar
 
 @dataclass(frozen=True)
 class Verify:
-    """Check a saved run: distances, motion, momentum, complementarity, energy, slip.
+    """Check a saved run: distances, motion, momentum, joint limits, equalities, energy, slip.
 
     Reads a file of `holdfast simulate --out`, or any .npz with `time`, `qpos` and `qvel`
     (optionally `ctrl`) and a scene. The exit code is 0 if every check passes and 1 if one fails.
@@ -32,8 +32,14 @@ class Verify:
     """Tolerance of the energy gain between two samples, relative to the largest kinetic energy."""
     fall: float = 1e-3
     """Unexplained part of a change of momentum that passes for bodies that nothing touches."""
+    sustained: float = 1e-3
+    """The same for bodies whose contacts last while forces stay as they are."""
     momentum: float = 0.02
-    """Unexplained part of a change of momentum that passes for bodies that touch."""
+    """The same for other bodies that touch."""
+    limit: float = 1e-8
+    """How far a joint or tendon may be beyond its limit [m or rad]."""
+    equality: float = 0.05
+    """Part of the motion along equalities that their law need not explain, relative."""
     motion: float = 0.02
     """Tolerance of the part of a displacement that the velocities do not explain, relative."""
     slip: float = 1e-6
@@ -65,7 +71,10 @@ class Verify:
             distance=self.penetration,
             energy=self.energy,
             fall=self.fall,
+            sustained=self.sustained,
             momentum=self.momentum,
+            limit=self.limit,
+            equality=self.equality,
             motion=self.motion,
             slip=self.slip,
         )
