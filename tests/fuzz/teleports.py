@@ -6,6 +6,7 @@ python -m fuzz.teleports --scenes 1000 [--first SEED] [--seconds 600]
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections import Counter
 from typing import Any
@@ -68,6 +69,8 @@ def main() -> None:
         ends[how.split(":")[0].split(" at ")[0]] += 1
         if excess > 0.0:
             worst.append((excess, seed, how))
+        if excess > 0.0 or how != "done":
+            print(f"# seed {seed}: {how}", file=sys.stderr, flush=True)
     print(f"{count} scenes: {len(worst)} in which a body moves farther than its speed allows")
     print(dict(ends))
     for each in sorted(worst, reverse=True)[:10]:

@@ -235,6 +235,7 @@ def test_memory_that_does_not_suffice_is_an_error() -> None:
         assert np.array_equal(state(model, data), before)
 
 
+@pytest.mark.jit  # outside of compiled kernels nobody catches them
 def test_state_survives_an_error_of_mujoco() -> None:
     """MuJoCo ends the process where nobody catches its errors."""
     model, data = load(FLOOR + 60 * ANOTHER_BOX.format(0), '<size memory="60K"/>')
