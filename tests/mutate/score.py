@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import resource
 import shutil
+import signal
 import subprocess
 import time
-from functools import cache
+from functools import cache, partial
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -73,7 +75,7 @@ def attempt(area: str, file: str, text: str | None, tests: list[str], limit: flo
     """Whether tests pass with another text of a file; None for the sources as they are.
 
     Raises:
-        subprocess.TimeoutExpired: they take longer than the limit.
+        subprocess.TimeoutExpired: they take more time of the processor than the limit.
     """
     compiled = area in COMPILED
     source, command = PLACE / ("compiled" if compiled else "mutated"), [*COMMAND, "-x", *tests]
@@ -86,8 +88,17 @@ def attempt(area: str, file: str, text: str | None, tests: list[str], limit: flo
         stamp_by_file(source / "holdfast" / "_cache.py")
         environment |= {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": str(PLACE / "cache")}
         command[command.index("not slow and not jit")] = "not slow"
-    return not subprocess.run(command, cwd=ROOT, capture_output=True, env=environment, check=False,
-                              timeout=limit).returncode  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, env=environment, check=False,
+                          preexec_fn=partial(_limit_time, limit))  # fmt: skip
+    if done.returncode == -signal.SIGXCPU:
+        raise subprocess.TimeoutExpired(command, limit or 0.0)
+    return done.returncode == 0
+
+
+def _limit_time(seconds: float | None) -> None:
+    """Let the system end this process after so much time of the processor."""
+    if seconds is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), resource.RLIM_INFINITY))
 
 
 @cache

@@ -82,8 +82,8 @@ class Sweep:
         if self.dry_run:
             return self._show(plan)
         begin = time.monotonic()
-        advice = (f"interrupted: finished cases are kept in {journal_of(out)}; the same command "
-                  "goes on")  # fmt: skip
+        advice = (f"holdfast: interrupted; finished cases are kept in {journal_of(out)}; the same "
+                  "command goes on")  # fmt: skip
         try:
             with _said_when_interrupted(advice):
                 table = sweep(
