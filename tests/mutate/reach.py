@@ -33,7 +33,7 @@ PLACE = Path(os.environ.get("MUTATE_DIR", Path(tempfile.gettempdir(), "holdfast-
 REACH = PLACE / "reach.json"  # {test file: {mutant: [[test, seconds], ...]}}
 MARK = "_reached_mutant"
 TOO_LONG = 8.0  # [s] a test that takes longer without compilation kills nothing
-FOLDERS = ("tests/contact", "tests/lcp", "tests/models", "tests/events", "tests/mujoco")
+FOLDERS = ("tests/contact", "tests/lcp", "tests/models", "tests/mujoco")
 
 # A test that fails is enough: no examples are made smaller.
 settings.register_profile(
@@ -156,17 +156,15 @@ def load() -> dict[str, dict[str, list[tuple[str, float]]]]:
     return json.loads(REACH.read_text()) if REACH.exists() else {}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tests", nargs="*", help="test files that are run again")
-    wanted = parser.parse_args().tests
+def collect(wanted: list[str]) -> None:
+    """Run test files and keep what they reach; those that are not known if none is named."""
     every = [str(file.relative_to(ROOT)) for folder in FOLDERS
              for file in sorted((ROOT / folder).glob("test_*.py"))]  # fmt: skip
-    known = load()
-    source = PLACE / "marked"
-    mark_sources(source / "holdfast")
-    for file in wanted or [file for file in every if file not in known]:
-        out = PLACE / "reached.json"
+    known, source, out = load(), PLACE / "marked", PLACE / "reached.json"
+    files = wanted or [file for file in every if file not in known]
+    if files:
+        mark_sources(source / "holdfast")
+    for file in files:
         out.write_text("{}")
         begin = time.monotonic()
         done = subprocess.run([*COMMAND, file], cwd=ROOT, capture_output=True, text=True,
@@ -177,6 +175,12 @@ def main() -> None:
         last = (done.stdout.strip() or done.stderr.strip()).splitlines()[-1:]
         seconds = time.monotonic() - begin
         print(f"{file}: {len(known[file])} mutants reached, {seconds:.0f} s {last}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tests", nargs="*", help="test files that are run again")
+    collect(parser.parse_args().tests)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ RESULTS = PLACE / "results.json"
 BUDGET = 15.0  # [s] of the tests of one mutant, as long as they take without it
 COMPILED = {"events": ["tests/events/test_data.py", "tests/events/test_events.py",
                        "tests/events/test_scenes.py"]}  # fmt: skip
-PATIENCE = 5.0  # times that: a mutant that takes longer goes round in circles
+PATIENCE = 3.0  # times that: a mutant that takes longer goes round in circles
 
 
 def mutated(mutant: dict[str, Any]) -> str | None:
@@ -155,6 +155,8 @@ def main() -> None:
                if each["file"].startswith(wanted.area or "")]  # fmt: skip
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     end, stamp = time.monotonic() + wanted.seconds, sources()
+    if not wanted.report and wanted.area not in COMPILED:
+        reach.collect([])
     for mutant in [] if wanted.report else mutants:
         name = key(mutant)
         if name in results and results[name]["verdict"] not in wanted.again:
