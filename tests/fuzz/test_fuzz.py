@@ -46,7 +46,8 @@ def test_scenes_are_what_they_say() -> None:
     assert min(sizes) < 2e-3 and max(sizes) > 50.0  # 1 mm to 100 m
     assert min(steps) < 2e-4 and max(steps) > 1.9e-2 and max(ratios) > 1e4
     assert kinds >= {"box", "sphere", "capsule", "cylinder", "ellipsoid", "mesh", "chain", "tendon",
-                     "actuator", "weld", "connect", "mocap", "ground hfield", "joint equality"}  # fmt: skip
+                     "actuator", "weld", "connect", "mocap", "ground hfield",
+                     "joint equality"}  # fmt: skip
 
 
 @pytest.mark.parametrize("callback", [False, True])
