@@ -26,7 +26,11 @@ def excess(model: Any, q: np.ndarray, v: np.ndarray, data: Any, size: float) -> 
     h = float(model.opt.timestep)
     moved = np.empty(model.nv)
     mujoco.mj_differentiatePos(model, moved, 1.0, q, data.qpos)
+    free = mujoco.MjData(model)  # what drives it, actuators too: it may be fast between the two
+    free.qpos[:], free.qvel[:], free.ctrl[:], free.act[:] = q, v, data.ctrl, data.act
+    mujoco.mj_forward(model, free)
     pull = float(np.linalg.norm(model.opt.gravity))
+    pull = max(pull, float(np.abs(free.qacc_smooth).max(initial=0.0)))
     speed = max(float(np.abs(v).max(initial=0.0)), float(np.abs(data.qvel).max(initial=0.0)))
     reach = max(1.0, 1.0 / size)  # a turn of one coordinate is a way of another
     allowed = SLACK * h * (speed + h * pull) * reach + 1e-6 * size
