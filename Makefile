@@ -29,7 +29,7 @@ SECONDS ?= 600
 fuzz: $(VENV)/stamp-dev  ## random scenes, interrupts and forgeries for SECONDS=600, as figures
 	@PYTHONPATH=tests $(BIN)/python -m fuzz.run --seconds $(SECONDS)
 
-mutate: $(VENV)/stamp-dev  ## mutants of the sources against the tests of their folder; hours
+mutate: $(VENV)/stamp-dev  ## mutants of the sources against the tests that reach them; hours, goes on where it stopped
 	@PYTHONPATH=tests $(BIN)/python -m mutate.score
 
 lint: $(VENV)/stamp-dev  ## ruff (rules and format) and pyright

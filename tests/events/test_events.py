@@ -105,6 +105,17 @@ def test_joint_limit_is_an_event() -> None:
     assert data.qpos[0] == pytest.approx(np.radians(60), abs=1e-9) and abs(data.qvel[0]) < 1e-9
 
 
+def test_a_pendulum_rests_on_its_limit() -> None:
+    """Its speed shrinks with every step, down to numbers whose squares vanish: that is rest."""
+    arm = ('<body><joint axis="0 1 0" limited="true" range="-40 60"/>'
+           '<geom type="capsule" fromto="0 0 0 .5 0 0" size=".02"/></body>')  # fmt: skip
+    model, data = load(arm, floor="", option='timestep=".002"')
+    simulation = hf.EventDriven(model)
+    simulation.step(data, 300)
+    assert data.qpos[0] == pytest.approx(np.radians(60), abs=1e-9)
+    assert abs(data.qvel[0]) < 1e-12 and data.time == pytest.approx(0.6)
+
+
 # --- order ---------------------------------------------------------------------------------------
 
 

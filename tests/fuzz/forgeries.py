@@ -1,4 +1,4 @@
-"""Forged trajectories: honest runs, and thirty and more ways to lie about them.
+"""Forged trajectories: honest runs, and fifty and more ways to lie about them.
 
 A forgery keeps what a cheap check looks at (positions and velocities agree, nothing sinks in, no
 energy is gained) wherever it can, and breaks one law.
@@ -29,6 +29,27 @@ PENDULUM = """<body pos="0 0 2"><joint name="j" axis="0 1 0" limited="true" rang
   <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1"/></body>"""
 CART = """<body pos="0 0 .1"><joint name="x" type="slide" axis="1 0 0"/>
   <geom type="box" size=".1 .1 .1" mass="2" contype="0" conaffinity="0"/></body>"""
+ROTOR = """<body pos="0 0 2"><joint name="j" axis="0 0 1" frictionloss="{loss}"/>
+  <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1"/></body>"""
+TOP = """<body pos="0 0 .1"><freejoint/><geom {shape} mass="1" condim="{condim}"
+  friction=".5 .02 .0001"/></body>"""
+ROUND, CUBE = 'size=".1"', 'type="box" size=".1 .1 .1"'
+ROLLER = """<body pos="0 0 .1"><freejoint/><geom size=".1" mass="1" condim="{condim}"
+  friction=".5 .005 .002"/></body>"""
+JOINED = """<body name="a" pos="0 0 3"><freejoint/><geom size=".1" mass="1"/></body>
+  <body name="b" pos=".5 0 3"><freejoint/><geom size=".1" mass="1"/></body>"""
+CONNECT = '<equality><connect body1="a" body2="b" anchor=".25 0 0"/></equality>'
+WELD = '<equality><weld body1="a" body2="b"/></equality>'
+SWING = """<body pos="0 0 2"><joint name="j" axis="0 1 0" limited="{limited}" range="-40 60"/>
+  <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0" mass="1"/></body>"""
+GRAZING = "".join(
+    f'<body pos="{x} {y} 5"><freejoint/><geom size=".1" mass="1" condim="{{condim}}" friction="1"/>'
+    "</body>" for x, y in ((-0.3, 0.0), (0.1, 0.1))
+)  # fmt: skip
+CEILING = """<geom type="box" size="1 1 .1" pos="0 0 1.1"/>
+  <body pos="0 0 .9"><freejoint/><geom size=".1" mass="1"/></body>"""
+PLATE = '<geom type="box" size="1 1 .005" pos="0 0 1"/>'
+HIGH = '<body pos="0 0 1.5"><freejoint/><geom size=".1" mass="1"/></body>'
 
 
 @dataclass(frozen=True)
@@ -83,6 +104,25 @@ HONEST: dict[str, Callable[[], Run]] = {
     "cart": lambda: _simulate(
         _model(CART, '<actuator><motor joint="x"/></actuator>'), 200, ctrl=[3.0]
     ),
+    "rotor": lambda: _simulate(_model(ROTOR.format(loss=0.05)), 200, [3.0]),
+    "rotor coarse": lambda: _simulate(_model(ROTOR.format(loss=0.05)), 200, [3.0], every=5),
+    "spinning cube": lambda: _simulate(
+        _model(TOP.format(shape=CUBE, condim=4)), 200, [0.0, 0.0, 0.0, 0.0, 0.0, 5.0]
+    ),
+    "spinning ball": lambda: _simulate(
+        _model(TOP.format(shape=ROUND, condim=4)), 200, [0.0, 0.0, 0.0, 0.0, 0.0, 5.0]
+    ),
+    "roller": lambda: _simulate(
+        _model(ROLLER.format(condim=6)), 200, [1.0, 0.0, 0.0, 0.0, 10.0, 0.0]
+    ),
+    "swing": lambda: _simulate(_model(SWING.format(limited="true")), 300),
+    "swing coarse": lambda: _simulate(_model(SWING.format(limited="true")), 300, every=5),
+    "connect": lambda: _simulate(_model(JOINED, CONNECT), 150, [1, 0, 0, 0, 2, 0, 0, 0.5]),
+    "weld": lambda: _simulate(_model(JOINED, WELD), 150, [1, 0, 0, 0, 2, 0, 0, 0.5]),
+    "slope holds": lambda: _simulate(_model(FLAT, option=_slope(0.3)), 150),
+    "slope slides": lambda: _simulate(_model(FLAT, option=_slope(0.6)), 150),
+    "slope slides, coarse": lambda: _simulate(_model(FLAT, option=_slope(0.6)), 150, every=5),
+    "tumble coarse": lambda: _simulate(_model(TILTED), 500, [1, 0, 0, 2, 3, 1], every=5),
     "two": lambda: _simulate(_model(FLAT + BALL.replace("0 0 .6", "0 .05 .6")), 300),
 }
 
@@ -261,7 +301,93 @@ FORGERIES: dict[str, Callable[[], Run]] = {
     "played backwards, falling": lambda: _backwards("tumble"),
     "a teleport": lambda: _teleport(),
     "a forgotten body": lambda: _forgotten(),
+    "ten times the dry friction": lambda: _other_scene(
+        ROTOR.format(loss=0.05), ROTOR.format(loss=0.5), [3.0]
+    ),
+    "no dry friction": lambda: _other_scene(ROTOR.format(loss=0.05), ROTOR.format(loss=0.0), [3.0]),
+    "no torsional friction": lambda: _other_scene(
+        TOP.format(shape=ROUND, condim=4), TOP.format(shape=ROUND, condim=3), [0, 0, 0, 0, 0, 5]
+    ),
+    "no rolling friction": lambda: _other_scene(
+        ROLLER.format(condim=6), ROLLER.format(condim=3), [1, 0, 0, 0, 10, 0]
+    ),
+    "a ball stops rolling": lambda: _stops("roller", 100),
+    "a spin stops at once": lambda: _stops("spinning cube", 10),
+    "swings through a limit": lambda: _other_scene(
+        SWING.format(limited="true"), SWING.format(limited="false")
+    ),
+    "bounces off a limit": lambda: _bounces_off_a_limit(1.0),
+    "bounces off a limit with half its speed": lambda: _bounces_off_a_limit(0.5),
+    "connected, and drift apart": lambda: _other_scene(
+        JOINED, JOINED, [-0.05, 0, 0, 0, 0, 0, 0.05], CONNECT
+    ),
+    "welded, and drift apart": lambda: _other_scene(
+        JOINED, JOINED, [-0.05, 0, 0, 0, 0, 0, 0.05], WELD
+    ),
+    "creeps": lambda: _creep(0.01, 0.0),
+    "creeps by a millimetre in a second": lambda: _creep(1e-3, 0.0),
+    "creeps, coarse": lambda: _creep(0.05, 0.0, 0.02),
+    "creeps down a slope": lambda: _creep(0.01, 0.3),
+    "sticks to the ceiling": lambda: _still(CEILING, 0.9),
+    "spun by a contact without friction": lambda: _other_scene(
+        GRAZING.format(condim=1), GRAZING.format(condim=3), [1.0]
+    ),
+    "through a plate": lambda: _other_scene(PLATE + HIGH, HIGH, [0, 0, -5.0]),
+    "through a plate, coarse": lambda: _other_scene(PLATE + HIGH, HIGH, [0, 0, -5.0], every=20),
+    "friction sideways": lambda: _sideways(),
 }
+
+
+def _slope(angle: float) -> str:
+    """Gravity as a slope has it."""
+    return f'gravity="{9.81 * np.sin(angle)} 0 {-9.81 * np.cos(angle)}"'
+
+
+def _other_scene(claimed: str, bodies: str, qvel: Any = None, more: str = "",
+                 every: int = 1) -> Run:  # fmt: skip
+    """A run of one scene that is given out for one of another."""
+    return replace(_simulate(_model(bodies), 300, qvel, every=every), model=_model(claimed, more))
+
+
+def _stops(name: str, k: int) -> Run:
+    run = honest(name)
+    q, v = run.qpos.copy(), run.qvel.copy()
+    q[k:], v[k:] = q[k], 0.0
+    return replace(run, qpos=q, qvel=v)
+
+
+def _bounces_off_a_limit(restitution: float) -> Run:
+    free, top = _model(SWING.format(limited="false")), float(np.deg2rad(60.0))
+    free.opt.timestep, data, states = 2e-5, mujoco.MjData(free), []
+    for k in range(400):
+        states.append((0.002 * k, data.qpos.copy(), data.qvel.copy()))
+        for _ in range(100):
+            mujoco.mj_step(free, data)
+            if data.qpos[0] > top and data.qvel[0] > 0.0:
+                data.qpos[0], data.qvel[0] = 2.0 * top - data.qpos[0], -restitution * data.qvel[0]
+    time, q, v = (np.array(column) for column in zip(*states, strict=True))
+    return Run(_model(SWING.format(limited="true")), time, q, v, None, hf.coulomb())
+
+
+def _still(bodies: str, height: float, option: str = "", step: float = 0.002) -> Run:
+    """A body that stays where it is."""
+    q = np.tile([0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0], (200, 1))
+    model = _model(bodies, option=option)
+    return Run(model, step * np.arange(200), q, np.zeros((200, 6)), None, hf.coulomb())
+
+
+def _creep(speed: float, slope: float, step: float = 0.002) -> Run:
+    """A box that slides slowly, for ever, and without friction."""
+    run = _still(FLAT, 0.1, _slope(slope), step)
+    run.qpos[:, 0], run.qvel[:, 0] = speed * run.time, speed
+    return run
+
+
+def _sideways() -> Run:
+    """What friction takes of the speed goes on in another direction."""
+    run = honest("slide")
+    v = run.qvel[1:, 0]
+    return _moved(run, 1, np.stack([v, 0.3 * (run.qvel[0, 0] - v)], axis=1), [0, 1])
 
 
 def _heavy_cart() -> Any:

@@ -31,15 +31,23 @@ def test_random_scenes() -> None:
 
 def test_scenes_are_what_they_say() -> None:
     kinds: set[str] = set()
+    sizes, steps, ratios = [], [], []
     for seed in range(150):
         scene = random_scene(seed)
         kinds |= scene.kinds
         model, data = scene.load()
+        mass = model.body_mass[model.body_mass > 0.0]
+        sizes.append(scene.size)
+        steps.append(model.opt.timestep)
+        ratios.append(mass.max() / mass.min())
         mujoco.mj_forward(model, data)
         assert data.contact.dist.min(initial=0.0) >= 0.0  # nothing overlaps at the start
         assert 1e-4 <= model.opt.timestep <= 2e-2
+    assert min(sizes) < 2e-3 and max(sizes) > 50.0  # 1 mm to 100 m
+    assert min(steps) < 2e-4 and max(steps) > 1.9e-2 and max(ratios) > 1e4
     assert kinds >= {"box", "sphere", "capsule", "cylinder", "ellipsoid", "mesh", "chain", "tendon",
-                     "actuator", "weld", "connect", "mocap", "ground hfield"}  # fmt: skip
+                     "actuator", "weld", "connect", "mocap", "ground hfield",
+                     "joint equality"}  # fmt: skip
 
 
 @pytest.mark.parametrize("callback", [False, True])

@@ -918,3 +918,14 @@ def test_rows_that_are_taken_for_rounding_are_said() -> None:
     assert scaled.left_out.size == 0 and scaled.motion[1] == 0.0
     kept = solve_factored(N, np.eye(2), [-1.0, -1.0], options=hf.lcp.Options(zero_row=0.0))
     assert kept.left_out.size == 0 and kept.motion[1] == 0.0
+
+
+@pytest.mark.parametrize("place", [1, 2, 777, 1999])
+def test_one_row_among_thousands_of_zeros(place: int) -> None:
+    """The longest row is looked for in a sample first: wherever it stands, it holds."""
+    N = np.zeros((2000, 2))
+    N[place] = 0.0, 2.0
+    result = solve_factored(N, np.eye(2), [1.0, -1.0])
+    np.testing.assert_allclose(result.motion, [1.0, 0.0], atol=1e-15)
+    assert result.certified and result.z[place] == pytest.approx(0.5)
+    assert np.count_nonzero(result.z) == 1

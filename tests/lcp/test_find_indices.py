@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from holdfast.errors import InputError, NotPositiveDefiniteError, NotSymmetricError
+from holdfast.lcp._candidates import row_at
 from holdfast.lcp.checks import as_matrix, as_vector
 from holdfast.lcp.find_indices import Indices, find_indices
 from scenes import cube_on_floor, four_bar, grasp
@@ -529,3 +530,16 @@ def test_a_pivot_just_above_the_threshold_is_ambiguous() -> None:
     rows = [[1.0, 0.0, 0.0], [1.0, 2e-6, 0.0]]
     assert find_indices(np.eye(3), rows).ambiguous
     assert not find_indices(np.eye(3), [[1.0, 0.0, 0.0], [1.0, 2e-3, 0.0]]).ambiguous
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 3])
+@pytest.mark.parametrize("extra", [0, 2])
+@pytest.mark.parametrize("joints", [0, 1, 4])
+def test_order_of_the_paper(pairs: int, extra: int, joints: int) -> None:
+    """Joints first, then S and T contact by contact, then what follows; each row once."""
+    ahead = 2 * pairs + extra
+    behind = ahead + joints
+    order = [int(row_at(q, pairs, ahead, behind)) for q in range(behind + 5)]
+    in_turns = [row for i in range(pairs) for row in (i, pairs + i)]
+    rest = list(range(2 * pairs, ahead))
+    assert order == [*range(ahead, behind), *in_turns, *rest, *range(behind, behind + 5)]

@@ -44,6 +44,7 @@ from holdfast import (
     stick,
     viscous,
 )
+from holdfast.contact import Options as ContactOptions
 from holdfast.experiments.maximal import GRAVITY, X, Y, Z, inertia, point_row, spin_row
 from recorded_cases import CASES, assert_reference, recorded
 from reference import Problem, kkt
@@ -1537,3 +1538,40 @@ def test_joints_that_drive_a_held_contact_are_infeasible_with_a_proof(choice: An
         M=np.eye(2), v=[0.0, -1.0], N=[[0.0, 1.0]], S=[[1.0, 0.0]], J=[[1.0, 0.0]], c_J=[0.0]
     )
     assert hf.NoSlip(**choice).solve(still).is_exact()
+
+
+@pytest.mark.parametrize("solver", ["newton", "ppm"])
+def test_rows_that_are_taken_for_rounding_are_said(solver: str) -> None:
+    """A row may be that short because of its units, or because nothing is left of it: we say so."""
+    short = 1e-15
+    problem = ContactProblem(
+        M=np.eye(2), v=[-1.0, -1.0], N=[[1.0, 0.0], [0.0, short]], S=[[0.0, short], [1.0, 0.0]]
+    )
+    solution = Frictionless(solver=solver).solve(problem)
+    assert {name: rows.tolist() for name, rows in solution.left_out.items()} == {"S": [0], "N": [1]}
+    assert solution.velocity[1] == -1.0  # it was ignored
+    assert "left out" in repr(solution) and "N [1]" in repr(solution)
+    long = ContactProblem(M=np.eye(2), v=[-1.0, -1.0], N=np.eye(2), S=[[0.0, 1.0], [1.0, 0.0]])
+    whole = Frictionless(solver=solver).solve(long)
+    assert not whole.left_out and "left out" not in repr(whole)
+    np.testing.assert_allclose(whole.velocity, 0.0, atol=1e-15)
+
+
+def test_zero_row_of_the_options_decides_what_is_left_out() -> None:
+    problem = ContactProblem(M=np.eye(2), v=[-1.0, -1.0], N=[[1.0, 0.0], [0.0, 1e-10]])
+    assert not Frictionless().solve(problem).left_out
+    coarse = Frictionless(options=ContactOptions(zero_row=1e-9)).solve(problem)
+    assert coarse.left_out["N"].tolist() == [1] and coarse.velocity[1] == -1.0
+
+
+def test_tangents_that_targets_of_joints_move_are_infeasible() -> None:
+    """All tangents of three contacts cannot be held while a joint moves: said, with the proof."""
+    rng = np.random.default_rng(1)
+    N, S, T = rng.normal(size=(3, 3, 4))
+    v, J = rng.normal(size=4), rng.normal(size=(1, 4))
+    problem = ContactProblem(M=np.eye(4), v=v, N=N, S=S, T=T, J=J, c_J=[1.0])
+    with pytest.raises(hf.errors.InfeasibleError) as caught:
+        NoSlip(grip="all", solver="ppm").solve(problem)
+    u, w = caught.value.certificate, caught.value.equality_weights
+    rows = N.T @ u[:3] + problem.J.T @ w["J"] + S.T @ w["S"] + T.T @ w["T"]
+    assert np.abs(rows).max() <= 1e-10 and problem.c_J @ w["J"] > 0.0 and (u >= 0.0).all()

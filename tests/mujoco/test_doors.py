@@ -161,3 +161,20 @@ def test_a_rolling_ellipsoid_stays_on_the_plane() -> None:
         deep.append(-float(own.contact.dist.min(initial=0.0)) / model.stat.meansize)
     assert np.max(deep) < 1e-4
     assert np.mean(np.array(deep) > 1e-5) <= 0.01
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_the_joint_that_leaves_the_bounds_is_named(k: int) -> None:
+    """Its position alone: its speed and its acceleration stay within them."""
+    joints = ("first", "second", "third")
+    slide = '<body name="b{0}"><joint name="{0}" type="slide"/><geom size=".1"/></body>'
+    slides = "".join(slide.format(name) for name in joints)
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option timestep="10" gravity="0 0 0"/><worldbody>{slides}</worldbody>
+          <contact><exclude body1="bfirst" body2="bsecond"/><exclude body1="bfirst" body2="bthird"/>
+          <exclude body1="bsecond" body2="bthird"/></contact></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    data.qvel[k] = 5e9
+    with pytest.raises(hf.HoldfastError, match=f"diverged.*joint {joints[k]} of body b{joints[k]}"):
+        hf.Stepper(model, strict=True).step(data)

@@ -235,6 +235,7 @@ def test_memory_that_does_not_suffice_is_an_error() -> None:
         assert np.array_equal(state(model, data), before)
 
 
+@pytest.mark.jit  # outside of compiled kernels nobody catches them
 def test_state_survives_an_error_of_mujoco() -> None:
     """MuJoCo ends the process where nobody catches its errors."""
     model, data = load(FLOOR + 60 * ANOTHER_BOX.format(0), '<size memory="60K"/>')
@@ -643,6 +644,26 @@ def test_a_pair_of_bodies_is_one_pair_whichever_geom_comes_first() -> None:
             "force": np.array([[1.0, 0.0, 2.0], [1.0, 0.0, -2.0]]),
             "declared": np.array([0.5, 0.3]), "law": [hf.stick(), hf.stick()]}  # fmt: skip
     assert replace(Contacts.none(), **flat).pairs() == {("a", "b"): (0.0, 0.3)}
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_what_a_pair_needs_does_not_depend_on_the_unit_of_force(unit: float) -> None:
+    light = {"bodies": [("a", "b")], "normal_force": unit * np.array([2.0]),
+             "normal": np.array([[0.0, 0.0, 1.0]]), "force": unit * np.array([[1.0, 0.0, 2.0]]),
+             "declared": np.array([0.3]), "law": [hf.stick()]}  # fmt: skip
+    ((need, declared),) = replace(Contacts.none(), **light).pairs().values()
+    assert need == pytest.approx(0.5) and declared == 0.3
+    unloaded = light | {"normal_force": np.zeros(1), "force": np.zeros((1, 3))}
+    assert replace(Contacts.none(), **unloaded).pairs() == {("a", "b"): (0.0, 0.3)}
+
+
+def test_columns_of_the_table_stand_below_their_headings() -> None:
+    model, data = load(FLOOR + BOX)
+    stepper = hf.Stepper(model)
+    stepper.step(data, 2)
+    heading, *lines = str(stepper.contacts).splitlines()
+    at = heading.index("law")
+    assert len(lines) == 4 and all(line[at:] == "coulomb" for line in lines)
 
 
 @pytest.mark.parametrize("contact", [hf.NoSlip(grip="all"), hf.Viscous(0.1), hf.Frictionless()])

@@ -101,8 +101,8 @@ class Sweep:
             return self._show(cases)
         video, picture = self._outputs(plan)
         begin = time.monotonic()
-        advice = (f"interrupted: finished cases are saved in {journal_of(out)}; run the same "
-                  "command again to continue")  # fmt: skip
+        advice = (f"holdfast: interrupted; finished cases are saved in {journal_of(out)}; run the "
+                  "same command again to continue")  # fmt: skip
         try:
             with _said_when_interrupted(advice):
                 table = sweep(

@@ -16,7 +16,7 @@ from holdfast.cli._common import ContactName, exit_code, progress_bar
 
 @dataclass(frozen=True)
 class Verify:
-    """Check a saved run: distances, motion, momentum, complementarity, energy and slip.
+    """Check a saved run: distances, motion, momentum, joint limits, equalities, energy and slip.
 
     Reads a file of `holdfast simulate --out`, or any .npz file with `time`, `qpos`, `qvel` and
     optionally `ctrl`, and a scene. The exit code is 0 if every check passes and 1 if one fails.
@@ -35,8 +35,14 @@ class Verify:
     """Tolerance of the energy gain between two samples, relative to the largest kinetic energy."""
     fall: float = 1e-3
     """Tolerance of the unexplained part of a change of momentum, for bodies that touch nothing."""
+    sustained: float = 1e-3
+    """The same for bodies whose contacts last while forces stay as they are."""
     momentum: float = 0.02
-    """The same for bodies in contact."""
+    """The same for other bodies in contact."""
+    limit: float = 1e-8
+    """Largest distance of a joint or tendon beyond its limit [m or rad]."""
+    equality: float = 0.05
+    """Tolerance of the part of the motion along equalities that their law does not explain."""
     motion: float = 0.02
     """Tolerance of the part of a displacement that the velocities do not explain, relative."""
     slip: float = 1e-6
@@ -66,7 +72,10 @@ class Verify:
             distance=self.penetration,
             energy=self.energy,
             fall=self.fall,
+            sustained=self.sustained,
             momentum=self.momentum,
+            limit=self.limit,
+            equality=self.equality,
             motion=self.motion,
             slip=self.slip,
         )

@@ -12,7 +12,9 @@ from holdfast.contact.arrays import ContactState, LawKind
 from holdfast.contact.certificate import law_residuals
 from holdfast.contact.dry_friction import dry_forces
 from holdfast.contact.force_distribution import distribute_forces
+from holdfast.contact.options import DEFAULT
 from holdfast.contact.problem import ContactProblem
+from holdfast.contact.stack import ORDER
 from holdfast.errors import InputError
 from holdfast.lcp import Status
 from holdfast.lcp.inertia import InertiaFactor
@@ -91,6 +93,7 @@ class ContactSolution:
             tangents of `sticking`.
         mu: (n,) or (n, 2) Coulomb coefficients that were used; None without Coulomb friction.
         mu_v: (n,) viscous coefficients that were used; None without viscosity.
+        zero_row: rows shorter than this part of the longest one were left out, see `left_out`.
     """
 
     problem: ContactProblem
@@ -117,6 +120,7 @@ class ContactSolution:
     law: np.ndarray | None = None
     mu: Any = None
     mu_v: Any = None
+    zero_row: float = DEFAULT.zero_row
 
     # --- made from an answer -------------------------------------------------------------------
 
@@ -243,6 +247,29 @@ class ContactSolution:
     def lengths(self, name: str) -> np.ndarray:
         """Lengths d of the rows ``problem.<name>``, see `ContactProblem.lengths`."""
         return self.problem.lengths[name]
+
+    @property
+    def left_out(self) -> dict[str, np.ndarray]:
+        """Rows that carry nothing because they were taken for rounding, by name of their matrix.
+
+        A row so much shorter than the longest one (`zero_row`) may be what cancellation left of a
+        row of zeros, or a row in other units: the solve cannot know, and no residual counts it.
+        Rows of zeros are not listed, nor are matrices without such rows. The solvers of
+        `holdfast.lcp` keep short rows that have a target.
+        """
+        p = self.problem
+        lengths = {name: np.linalg.norm(p.factor.whiten(getattr(p, name)), axis=1)
+                   for name in ORDER if len(getattr(p, name))}  # fmt: skip
+        least = self.zero_row * _largest(*lengths.values())
+        targets = dict(zip(ORDER, p.stack.split(p.stack.arrays.b), strict=True))
+        found = {}
+        for name, length in lengths.items():
+            short = (length > 0.0) & (length <= least)
+            if self.law is None:
+                short &= targets[name] == 0.0
+            if short.any():
+                found[name] = np.flatnonzero(short)
+        return found
 
     def slip(self) -> float:
         """Largest relative speed along a tangent, or a row of R, of a contact that sticks.
@@ -480,7 +507,9 @@ class ContactSolution:
     def _summary(self) -> str:
         counts = [int((self.state == state).sum()) for state in range(3)]
         text = f"{self.problem.n} contacts: {counts[0]} open, {counts[1]} stick, {counts[2]} slide"
-        return f"{self.level}, {text}, {'exact' if self.is_exact() else 'not exact'}"
+        text = f"{self.level}, {text}, {'exact' if self.is_exact() else 'not exact'}"
+        short = ", ".join(f"{name} {rows.tolist()}" for name, rows in self.left_out.items())
+        return text + f", rows left out as rounding: {short}" * bool(short)
 
     def table(self, most: int = 30) -> str:
         """Format a table of contacts: state, forces, sliding speed and dissipated energy.

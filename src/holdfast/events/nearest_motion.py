@@ -14,6 +14,7 @@ from holdfast.lcp.result import LCPResult
 Solve = Callable[..., LCPResult]  # called as `nearest`
 _NO_BLOCKS = np.empty((0, 0), dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int64)
+_VANISHES = 1e-150  # a number whose square is none: what is left of a motion that has come to rest
 
 
 def nearest(
@@ -27,6 +28,7 @@ def nearest(
         InfeasibleError: rows contradict each other.
         SolveError: no certified answer was found.
     """
+    x0, b = (np.where(np.abs(each) < _VANISHES, 0.0, each) for each in (x0, b))
     arrays = Arrays(rows, _NO_BLOCKS, M[None], x0, b, lo, hi)
     return solve_arrays(
         arrays, _NO_ROWS, DEFAULT, lambda: FactoredLCP(rows, M, x0, b, lo, hi), RANK_TOL

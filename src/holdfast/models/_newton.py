@@ -60,7 +60,7 @@ def solve_newton(
     solved = solve_laws(problem, laws, numbers, *_warm(problem, law, warm_start))
     if solved.status != SolveStatus.SOLVED and problem.j:
         solved, laws = _without_redundant(problem, laws, numbers, solved)
-    known: dict[str, Any] = {"law": law, "mu": mu, "mu_v": mu_v}
+    known: dict[str, Any] = {"law": law, "mu": mu, "mu_v": mu_v, "zero_row": numbers.zero_row}
     if solved.status == SolveStatus.SOLVED:
         if problem.j and problem.c_J.any():  # rows of zeros, too, which the solve passes over
             _check_joints(problem, solved)

@@ -26,7 +26,7 @@ from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import DEFAULT
 from holdfast.lcp.result import after, among, data_of, first_loaded, scalars
 from holdfast.models._choices import check_rigid
-from holdfast.models._reduction import ROUNDING, Elimination, check_targets
+from holdfast.models._reduction import INCONSISTENT, ROUNDING, Elimination, check_targets
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -263,6 +263,33 @@ def _check_joints(found: Projection) -> None:
     p, arrays = found.problem, found.arrays
     _, _, _, target, *_ = p.stack.split(-arrays.b)
     check_targets(arrays.M, p.J, target, found.bilateral_rows, found.motion, free_motion(arrays))
+
+
+def check_held(found: Projection) -> None:
+    """Tangents that were left out as dependent must not slide: targets of J may make them.
+
+    Raises:
+        InfeasibleError: one does. Weights of its row, and of those that it depends on, prove it.
+    """
+    p, arrays = found.problem, found.arrays
+    r, j = p.stack.ends[2:4]
+    if not (r and found.sticking.any() and arrays.b[r:j].any()):
+        return
+    S, T = (found.sticking[: len(rows)] for rows in (p.S, p.T))
+    held = np.concatenate([S, T, found.sticking[p.R_contact]])
+    rows, factor = arrays.values[:r], InertiaFactor(arrays.M)
+    length = np.linalg.norm(factor.whiten(rows), axis=1)
+    size = max(factor.size(found.motion), factor.size(free_motion(arrays)))
+    slides = np.flatnonzero(held & (np.abs(rows @ found.motion) > INCONSISTENT * length * size))
+    if not slides.size:
+        return
+    row, kept = slides[0], found.equal
+    white = factor.whiten(arrays.values[np.append(kept, row)]).T
+    weights = np.zeros(len(arrays.values))
+    weights[row] = 1.0
+    weights[kept] = -np.linalg.lstsq(white[:, :-1], white[:, -1], rcond=None)[0]
+    weights *= -np.sign(arrays.b @ weights)
+    _explain(p, InfeasibleError("", status=lcp.Status.INFEASIBLE, problem=p, certificate=weights))
 
 
 def free_motion(arrays: Arrays) -> np.ndarray:

@@ -19,7 +19,7 @@ from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.inertia import InertiaFactor
-from holdfast.models._projection import project
+from holdfast.models._projection import check_held, project
 
 
 def solve_velocity(
@@ -42,18 +42,21 @@ def solve_velocity(
         rank_tol: of Find-Indices.
         warm_start: rows of [N; U] expected to be loaded.
     """
+    zero_row = (options or lcp.Options()).zero_row
     if mu_v is None or not mu_v.any():
-        return ContactSolution.of(
-            project(problem, sticking, problem.stack.arrays, solver, options, rank_tol, warm_start)
-        )
+        arrays = problem.stack.arrays
+        found = project(problem, sticking, arrays, solver, options, rank_tol, warm_start)
+        check_held(found)
+        return ContactSolution.of(found, zero_row=zero_row)
     p, step = problem, problem.step
     drag = drag_matrix(p, mu_v)
     M = (p.inertia + step * drag)[None]
     free = InertiaFactor(M).solve(p.impulse)  # unlike LU, the same in any units
     arrays = p.stack.arrays._replace(M=M, v=free, f=free[:0])
     found = project(p, sticking, arrays, solver, options, rank_tol, warm_start)
+    check_held(found)
     viscous = drag_forces(p, step * mu_v, found.motion)
-    return ContactSolution.of(found._replace(damping=drag, viscous=viscous))
+    return ContactSolution.of(found._replace(damping=drag, viscous=viscous), zero_row=zero_row)
 
 
 def drag_matrix(problem: ContactProblem, mu_v: np.ndarray) -> np.ndarray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from itertools import product
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +14,13 @@ from holdfast.tools._samples import DOUBT, Eye, Sample, lasting, same
 SMALL = 1e-3  # impulses below this part of the largest are not asked for slip or parting
 EDGES = 12  # of the pyramid about a friction cone
 SLIDES = 2.0  # times what friction can stop between two samples: faster contacts slide all the time
+STEADY = 1e-3  # part of that where nothing else happens: slower ones may be called at rest
+CHANGED = 0.05  # part of the smooth forces: where they change by more, something happens
+AGAINST = 0.7  # least cosine between friction with torsion or rolling and what it is against
 SAME_WAY = 0.95  # cosine between directions of sliding that are one
+QUICK = 0.5  # times the time constant of equalities: samples that are closer together judge them
+WEAK = 1e-3  # weight of the law of equalities beside the impulse that they gave
+STILL = 1e-9  # part of the motion: equalities whose rows move less are at rest
 ALLOWED = 0.5  # part of the change of forces and inertia that a mean over an interval may be off by
 
 
@@ -70,38 +78,119 @@ def _may_push(a: Sample, b: Sample, reach: float) -> _Rows:
     )  # fmt: skip
 
 
-def _columns(s: Sample, some: np.ndarray, other: Sample, near: np.ndarray) -> np.ndarray:
+def _slides(before: np.ndarray, after: np.ndarray, slow: float) -> bool:
+    """Whether a contact that slides so at two samples slides all the time between them."""
+    speeds = float(np.linalg.norm(before)), float(np.linalg.norm(after))
+    return min(speeds) > slow and float(before @ after) > SAME_WAY * speeds[0] * speeds[1]
+
+
+def _less(u: np.ndarray, part: float) -> np.ndarray:
+    """Speeds of a contact, that of sliding less by a part."""
+    speed = float(np.hypot(u[0], u[1]))
+    less = u.copy()
+    less[:2] *= max(speed - part, 0.0) / (speed or 1.0)
+    return less
+
+
+def _columns(s: Sample, some: np.ndarray, other: Sample, near: np.ndarray,
+             steady: np.ndarray) -> np.ndarray:  # fmt: skip
     """(k, nv) directions of the impulses that contacts may give, by their law; each has a sign.
+
+    Friction is within a polygon about the cone, with torsion and rolling in a box beside it. A
+    contact that slides all the time pushes along one direction, against its motion; where it
+    spins or rolls, too, along those that are against it.
 
     Args:
         s: a sample.
         some: (n,) which of its contacts.
         other: the sample beside it.
         near: (n,) the same contacts there, or -1.
+        steady: (n,) contacts about which nothing else happens between the samples.
     """
     rows = [np.zeros((0, s.N.shape[1]))]
     dt = abs(s.time - other.time)
     for i in np.flatnonzero(some):
         law, mu = s.law[i], s.mu[i]
-        sides = np.stack([s.S[i], s.T[i]])
-        if law.kind == "stick":
-            rows += [s.N[i : i + 1], sides, -sides]
-            continue
+        sides = np.vstack([s.S[i], s.T[i], s.spin[i]])
         rows.append(s.N[i : i + 1])
-        if law.kind != "coulomb" or mu == 0.0 or not sides.any():
+        if law.kind == "stick":
+            rows += [sides, -sides]
             continue
-        u = sides @ s.v
-        v = u if near[i] < 0 else np.stack([other.S[near[i]], other.T[near[i]]]) @ other.v
-        speeds = float(np.linalg.norm(u)), float(np.linalg.norm(v))
+        if law.kind != "coulomb":
+            rows += [s.spin[i], -s.spin[i]]
+            continue
+        if mu == 0.0 or not sides.any():
+            continue
+        scale = np.concatenate([[mu, mu], s.mu_spin[i]])
+        u, v = scale / mu * (sides @ s.v), None
+        if near[i] >= 0 and len(other.spin[near[i]]) == len(s.spin[i]):
+            beside = np.vstack([other.S[near[i]], other.T[near[i]], other.spin[near[i]]])
+            v = scale / mu * (beside @ other.v)
+            if other.time > s.time:  # velocities of time stepping obey the rows before the step
+                ahead = scale / mu * (sides @ other.v)
+                v = min(v, ahead, key=lambda x: float(np.linalg.norm(x)))
+            else:
+                behind = scale / mu * (beside @ s.v)
+                u = min(u, behind, key=lambda x: float(np.linalg.norm(x)))
         pull = float(np.linalg.norm(s.N[i] @ np.linalg.solve(s.M, s.f)))
-        fast = SLIDES * dt * mu * max(pull, 9.81)
-        if min(speeds) > fast and float(u @ v) > SAME_WAY * speeds[0] * speeds[1]:
-            rows[-1] = s.N[i : i + 1] - mu * (u / speeds[0] @ sides)[None]
+        slow = SLIDES * dt * mu * max(pull, 9.81) * (STEADY if steady[i] else 1.0)
+        turned = 2.0 * dt * s.turn[i] if steady[i] else 0.0  # what turning rows may show of sliding
+        sliding = _slides(_less(u, turned), _less(u if v is None else v, turned), slow)
+        if sliding and len(sides) == 2:
+            rows[-1] = s.N[i : i + 1] - mu * (u / np.linalg.norm(u) @ sides)[None]
             continue
-        angle = 2.0 * np.pi * np.arange(EDGES) / EDGES
-        around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        rows.append(s.N[i] + mu / np.cos(np.pi / EDGES) * (around @ sides))
+        around = _friction_directions(len(sides))
+        if sliding:
+            against = around @ (u / np.linalg.norm(u)) <= -AGAINST
+            around, rows[-1] = around[against], rows[-1][:0]
+        rows.append(s.N[i] + (around * scale) @ sides)
     return np.vstack(rows)
+
+
+@cache
+def _friction_directions(count: int) -> np.ndarray:
+    """(k, count) corners of a polygon about the unit circle, times those of a box about it."""
+    angle = 2.0 * np.pi * np.arange(EDGES) / EDGES
+    polygon = np.stack([np.cos(angle), np.sin(angle)], axis=1) / np.cos(np.pi / EDGES)
+    box = np.array(list(product((-1.0, 1.0), repeat=count - 2)))  # without them one, with no entry
+    return np.hstack([np.repeat(polygon, len(box), axis=0), np.tile(box, (EDGES, 1))])
+
+
+def _steady(a: Sample, b: Sample, tree_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) contacts of both samples about which nothing else happens between them.
+
+    All contacts of their island last, no limit is near, and smooth forces stay as they are.
+    """
+    island = _islands(tree_of, np.vstack([a.N, b.N, a.E, a.D]))
+    busy = np.zeros(len(tree_of) + 1, dtype=bool)  # by number of the island
+    for s, other in ((a, b), (b, a)):
+        for row in np.vstack([s.N[~lasting(s, other, same(s, other))], s.U]):
+            busy[island[row != 0.0]] = True
+    L = np.linalg.cholesky(0.5 * (a.M + b.M))
+    for number in np.unique(island[island >= 0]):
+        part = island == number
+        change, force = (
+            float(np.linalg.norm(np.linalg.solve(L, np.where(part, x, 0.0))))
+            for x in (b.f_end - a.f, a.f)
+        )
+        busy[number] |= change > CHANGED * force
+    return tuple(
+        np.array([not busy[island[row != 0.0]].any() for row in s.N], dtype=bool) for s in (a, b)
+    )  # pyright: ignore[reportReturnType]
+
+
+def _dry(a: Sample, b: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Dry friction: (nv,) force of what slides all the time; other rows, and their bounds."""
+    force, dt = np.zeros_like(a.v), b.time - a.time
+    left = []
+    for i, (row, most) in enumerate(zip(a.D, a.D_most, strict=True)):
+        stops = SLIDES * dt * most * float(row @ np.linalg.solve(a.M, row))
+        before, after = float(row @ a.v), float(row @ b.v)
+        if before * after > 0.0 and min(abs(before), abs(after)) > stops:
+            force -= most * np.sign(before) * row
+        else:
+            left.append(i)
+    return force, a.D[left], dt * a.D_most[left]
 
 
 def _drag(s: Sample, some: np.ndarray) -> np.ndarray:
@@ -134,12 +223,16 @@ def judge_impulse(a: Sample, b: Sample, checks: Mapping[str, Seen], eye: Eye) ->
         return
     rows = _may_push(a, b, eye.reach)
     later, earlier = same(a, b), same(b, a)
-    signed = np.vstack([a.E, b.E])
-    pushes = [_columns(a, rows.of_a, b, later), _columns(b, rows.of_b, a, earlier)]
-    columns = np.vstack([*pushes, a.U[rows.limits_a], b.U[rows.limits_b], signed, -signed])
-    drags = [_drag(a, rows.of_a), _drag(b, rows.of_b)]
+    steady = _steady(a, b, eye.tree_of)
+    friction, dry, most = _dry(a, b)
+    pushes = [_columns(a, rows.of_a, b, later, steady[0]),
+              _columns(b, rows.of_b, a, earlier, steady[1])]  # fmt: skip
+    pushes += [a.U[rows.limits_a], b.U[rows.limits_b], a.E, -a.E, b.E, -b.E]
+    columns = np.vstack([*pushes, dry, -dry])
+    bound = np.concatenate([np.full(len(columns) - 2 * len(dry), np.inf), most, most])
+    drags = [_drag(a, rows.of_a) + friction, _drag(b, rows.of_b) + friction]
     listed = [s.N[some & _drags(s)] for s, some in ((a, rows.of_a), (b, rows.of_b))]
-    island = _islands(eye.tree_of, np.vstack([columns, *listed]))
+    island = _islands(eye.tree_of, np.vstack([columns, *listed, a.D]))
     change = M @ (b.v - a.v)
     forces = [a.f + drags[0], 0.5 * (a.f + b.f_end + sum(drags)), b.f_end + drags[1]]
     free = island < 0
@@ -148,8 +241,16 @@ def judge_impulse(a: Sample, b: Sample, checks: Mapping[str, Seen], eye: Eye) ->
     for number in np.unique(island[~free]):
         part = island == number
         touches = np.abs(columns[:, part]).max(axis=1, initial=0.0) > 0.0
-        _judge_island(a, b, M, change, forces, columns[touches], part, checks)
-    _judge_pushes(a, b, M, change, forces, rows, earlier, checks, eye.tree_of)
+        name = "sustained" if _is_calm(a, b, steady, part) else "momentum"
+        _judge_island(a, b, M, change, forces, columns[touches], bound[touches], part, checks[name])
+    _judge_pushes(a, b, M, change, forces, rows, earlier, checks, eye)
+
+
+def _is_calm(a: Sample, b: Sample, steady: tuple[np.ndarray, np.ndarray], part: np.ndarray) -> bool:
+    """Whether coordinates have contacts, and nothing else happens about them."""
+    some = [calm[(s.N[:, part] != 0.0).any(axis=1)]
+            for s, calm in zip((a, b), steady, strict=True)]  # fmt: skip
+    return bool(some[0].size and some[0].all() and some[1].all())
 
 
 def _drags(s: Sample) -> np.ndarray:
@@ -171,12 +272,12 @@ def _fall(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray, joint: np.nda
 
 
 def _judge_island(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
-                  forces: list[np.ndarray], columns: np.ndarray, part: np.ndarray,
-                  checks: Mapping[str, Seen]) -> None:  # fmt: skip
+                  forces: list[np.ndarray], columns: np.ndarray, bound: np.ndarray,
+                  part: np.ndarray, check: Seen) -> None:  # fmt: skip
     """The momentum of bodies that touch each other."""
     dt, L = b.time - a.time, np.linalg.cholesky(M[np.ix_(part, part)])
     left, _, size = min(
-        (_explain(L, (change - dt * f)[part], columns[:, part]) for f in forces),
+        (_explain(L, (change - dt * f)[part], columns[:, part], bound) for f in forces),
         key=lambda answer: answer[0],
     )
     changed, given, shift = (
@@ -184,18 +285,19 @@ def _judge_island(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
         for x in (change, dt * forces[0], dt * (forces[2] - forces[0]))
     )
     scale, left = max(size, changed, given), max(left - DOUBT * shift, 0.0)
-    checks["momentum"].see(left / scale if scale > 0.0 else 0.0, b.time)
+    check.see(left / scale if scale > 0.0 else 0.0, b.time)
 
 
 def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
                   forces: list[np.ndarray], rows: _Rows, earlier: np.ndarray,
-                  checks: Mapping[str, Seen], tree_of: np.ndarray) -> None:  # fmt: skip
+                  checks: Mapping[str, Seen], eye: Eye) -> None:  # fmt: skip
     """Contacts that pushed: whether they part, and whether they slide."""
     dt, L = b.time - a.time, np.linalg.cholesky(M)
     some = [np.flatnonzero(rows.of_a), np.flatnonzero(rows.of_b)]
     sides = [s.S[k] for s, k in zip((a, b), some, strict=True)]
     sides += [s.T[k] for s, k in zip((a, b), some, strict=True)]
-    signed = np.vstack([*sides, a.E, b.E])
+    sides += [s.spin[i] for s, k in zip((a, b), some, strict=True) for i in k]
+    signed = np.vstack([*sides, a.D, a.E, b.E])
     columns = np.vstack(
         [a.N[some[0]], b.N[some[1]], a.U[rows.limits_a], b.U[rows.limits_b], signed, -signed]
     )
@@ -209,6 +311,11 @@ def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
     normal = _at_the_end(a, b, np.concatenate([z_a, z_b]))
     weight = np.linalg.norm(np.linalg.solve(L, b.N.T), axis=0) * normal  # as `scale`
     pushes = (normal > SMALL * z.max(initial=0.0)) & (weight > SMALL * scale) & rows.of_b
+    first = len(some[0]) + len(some[1])
+    _judge_limits(a, b, L, z[first : first + int(rows.limits_a.sum() + rows.limits_b.sum())],
+                  rows, SMALL * scale, checks, eye)  # fmt: skip
+    others = columns[: len(columns) - len(signed) - len(a.E) - len(b.E)]
+    _judge_equalities(a, b, L, columns.T @ z, others, checks)
     if not pushes.any():
         return
     behind, there = b.N[pushes] @ b.v, earlier[pushes]
@@ -216,7 +323,7 @@ def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
     parting = np.minimum(behind, ahead) - dt * b.turn[pushes]
     # One that was hit in between may be thrown off by an impact elsewhere, as one end of a rod
     # by that of the other; but not all that pushed bodies part from them.
-    island = _islands(tree_of, b.N[pushes])
+    island = _islands(eye.tree_of, b.N[pushes])
     of = np.array([island[np.flatnonzero(row)[0]] if row.any() else -1 for row in b.N[pushes]])
     for number in np.unique(of):
         least = float(parting[of == number].min())
@@ -232,6 +339,58 @@ def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
         checks["slip"].see(float(np.minimum(behind, ahead).max()), b.time)
 
 
+def _judge_limits(a: Sample, b: Sample, L: np.ndarray, z: np.ndarray, rows: _Rows, least: float,
+                  checks: Mapping[str, Seen], eye: Eye) -> None:  # fmt: skip
+    """Limits that pushed: whether they part.
+
+    A limit that pushes may be thrown open by another one, or by a contact of its tree; but not by
+    itself. Speeds of joints that turn count with the radius of gyration of what they carry.
+    """
+    every = np.vstack([a.U[rows.limits_a], b.U[rows.limits_b]])
+    for row, push in zip(every, z, strict=True):
+        around = np.linalg.solve(L, row)
+        trees = np.isin(eye.tree_of, eye.tree_of[row != 0.0])
+        alone = sum(bool(other[trees].any()) for other in (*a.N, *b.N)) == 0
+        if not alone or push * float(np.linalg.norm(around)) <= least:
+            continue
+        size = np.sqrt(1.0 / float(around @ around) / eye.mass_of_trees(trees))
+        checks["complementarity"].see(max(min(size, 1.0) * float(row @ b.v), 0.0), b.time)
+
+
+def _judge_equalities(a: Sample, b: Sample, L: np.ndarray, given: np.ndarray, others: np.ndarray,
+                      checks: Mapping[str, Seen]) -> None:  # fmt: skip
+    """Equalities: ``J dv + R p = dt a_ref`` with the impulse p that they gave, or ``J v = 0``.
+
+    What is not explained, relative to the largest of these. MuJoCo's equalities act within a time
+    constant; where samples are not much closer together, forces change too much between them.
+
+    Args:
+        a: the first sample.
+        b: the second one.
+        L: factor of the inertia.
+        given: (nv,) impulse of all constraints.
+        others: rows of constraints that are no equalities.
+        checks: told what is missed.
+    """
+    dt = b.time - a.time
+    if not len(a.E) or len(a.E) != len(b.E) or dt > QUICK * a.E_slow:
+        return
+    J, beside = np.linalg.solve(L, a.E.T), np.linalg.solve(L, others.T)
+    length = np.linalg.norm(J, axis=0)
+    length[length == 0.0] = 1.0
+    change = a.E @ (b.v - a.v)
+    asked = dt * a.E_wanted - change
+    # Impulses need not be unique: of all that explain the motion, those that obey the law best.
+    law = np.hstack([np.diag(a.E_soft / length), np.zeros((len(length), len(others)))])
+    both = np.vstack([np.hstack([J, beside]), WEAK * law])
+    right = np.concatenate([np.linalg.solve(L, given), WEAK * asked / length])
+    soft = a.E_soft * np.linalg.lstsq(both, right, rcond=None)[0][: len(length)]
+    missed = np.minimum(np.abs(asked - soft), np.abs(a.E @ b.v))
+    motion = float(np.linalg.norm(L.T @ a.v) + np.linalg.norm(L.T @ b.v))
+    whole = np.max(np.abs([dt * a.E_wanted, change, soft]), axis=0) + STILL * length * motion
+    checks["equality"].see(float((missed / np.where(whole > 0.0, whole, 1.0)).max()), b.time)
+
+
 def _at_the_end(a: Sample, b: Sample, z: np.ndarray) -> np.ndarray:
     """(n,) impulses of the contacts at the second sample, with those of the first beside them."""
     normal = z[len(a.N) :].copy()
@@ -241,14 +400,22 @@ def _at_the_end(a: Sample, b: Sample, z: np.ndarray) -> np.ndarray:
 
 
 def _explain(
-    L: np.ndarray, impulse: np.ndarray, rows: np.ndarray
+    L: np.ndarray, impulse: np.ndarray, rows: np.ndarray, bound: np.ndarray | None = None
 ) -> tuple[float, np.ndarray, float]:
-    """What NNLS leaves of an impulse by rows with a sign, their multipliers, and its size."""
-    from scipy.optimize import nnls
+    """What least squares leave of an impulse by rows with multipliers from zero to their bounds.
+
+    Returns:
+        The size of what is left, the multipliers, and the size of the impulse.
+    """
+    from scipy.optimize import lsq_linear, nnls
 
     whole = np.linalg.solve(L, impulse)
     size = float(np.linalg.norm(whole))
     if len(rows) == 0 or size == 0.0:
         return size, np.zeros(len(rows)), size
-    z, left = nnls(np.linalg.solve(L, rows.T), whole, maxiter=30 * len(rows))
-    return float(left), z, size
+    A = np.linalg.solve(L, rows.T)
+    if bound is None or np.isinf(bound).all():
+        z, left = nnls(A, whole, maxiter=30 * len(rows))
+        return float(left), z, size
+    z = lsq_linear(A, whole, (0.0, bound), method="bvls", tol=1e-12).x
+    return float(np.linalg.norm(A @ z - whole)), z, size

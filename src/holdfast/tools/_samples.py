@@ -40,7 +40,14 @@ class Sample(NamedTuple):
     N: np.ndarray
     S: np.ndarray
     T: np.ndarray
-    E: np.ndarray  # rows without a sign: equalities, torsion, rolling, dry friction
+    spin: list[np.ndarray]  # (n,) of (0, nv), (1, nv) or (3, nv): rows of torsion and rolling
+    mu_spin: list[np.ndarray]  # (n,) their coefficients [m]
+    E: np.ndarray  # equalities
+    E_soft: np.ndarray  # their compliance, as MuJoCo declares it
+    E_wanted: np.ndarray  # and the acceleration along them that it asks for
+    E_slow: float  # time constant of the quickest one [s]
+    D: np.ndarray  # dry friction of joints and tendons
+    D_most: np.ndarray  # largest force
     U: np.ndarray  # limits within reach
     U_gap: np.ndarray
 
@@ -82,6 +89,13 @@ class Eye:
         self.any = law is None  # any friction
         self.tree_of = np.array(model.dof_treeid)
         self.joint = _groups(model)
+        time = model.eq_solref[:, 0] if model.neq else np.zeros(0)
+        self._slow = float(np.where(time > 0.0, time, 0.0).min(initial=np.inf))
+
+    def mass_of_trees(self, some: np.ndarray) -> float:
+        """Mass of the trees of coordinates that are chosen [kg]."""
+        trees = np.unique(self.tree_of[some])
+        return float(self.model.body_mass[np.isin(self.model.body_treeid, trees)].sum())
 
     def look(
         self,
@@ -116,10 +130,7 @@ class Eye:
         limits = (kind == int(kinds.mjCNSTR_LIMIT_JOINT)) | (
             kind == int(kinds.mjCNSTR_LIMIT_TENDON)
         )
-        free = np.zeros(data.nefc, dtype=bool)
-        free[: data.ne + data.nf] = True
-        for start, count in zip(first, dim, strict=True):
-            free[start + 3 : start + count] = True
+        ne, dry = data.ne, slice(data.ne, data.ne + data.nf)
         return Sample(
             time=float(time),
             q=np.array(qpos),
@@ -142,7 +153,14 @@ class Eye:
             N=J[first].copy(),
             S=S,
             T=T,
-            E=J[free].copy(),
+            spin=[J[i + 3 : i + k].copy() for i, k in zip(first, dim, strict=True)],
+            mu_spin=[friction[i, 2 : k - 1].copy() for i, k in enumerate(dim)],
+            E=J[:ne].copy(),
+            E_soft=data.efc_R[:ne].copy(),
+            E_wanted=data.efc_aref[:ne].copy(),
+            E_slow=self._slow,
+            D=J[dry].copy(),
+            D_most=data.efc_frictionloss[dry].copy(),
             U=J[limits].copy(),
             U_gap=data.efc_pos[limits].copy(),
         )

@@ -12,10 +12,15 @@ motion           part of the displacement between two samples that their velocit
 fall             part of the change of momentum of bodies that nothing can have touched, and that
                  smooth forces with the model's own masses do not explain; beyond what forces
                  and inertia change between the samples
-momentum         the same of bodies that touch: what no pushing contact, joint or smooth force
-                 explains, relative to the largest of what goes into it, island by island
+sustained        the same of bodies whose contacts last, while forces stay as they are: what no
+                 pushing contact, joint or smooth force explains, island by island
+momentum         the same of all other bodies that touch, relative to the largest of what goes into
+                 it; impacts within the interval leave more unexplained
 complementarity  speed at which a contact parts that pushed, weighted by its impulse [m/s]:
-                 impacts are inelastic, and what rests does not jump
+                 impacts are inelastic, and what rests does not jump; the same of limits
+limit            how far a joint or tendon is beyond its limit at any sample [m or rad]
+equality         part of the motion along equalities that MuJoCo's law of them does not explain,
+                 ``J dv + R p = dt a_ref``, relative; those that are kept exactly pass as well
 energy           largest gain between two samples beyond the work of actuators, relative; their
                  power is known at the samples alone, and the benefit of that doubt is given
 slip             fastest sliding of a lasting contact that pushes [m/s], by its rows before the step
@@ -30,7 +35,8 @@ opened it since: bodies do not hover.
 
 Friction obeys the law that is asked for: within the cone that the model declares, and on its edge
 against the motion where a contact slides all the time (Coulomb); any force, but no sliding (no
-slip); drag (viscous); or none.
+slip); drag (viscous); or none. Torsion, rolling and dry friction of joints are within their bounds,
+and at them where they last.
 """
 
 from __future__ import annotations
@@ -44,7 +50,7 @@ import numpy as np
 from holdfast import _html
 from holdfast.contact.laws import Law
 from holdfast.errors import InputError
-from holdfast.tools._impulses import judge_impulse
+from holdfast.tools._impulses import QUICK, judge_impulse
 from holdfast.tools._samples import Eye
 
 ROUNDING = 1e-12  # of positions, relative to the extent: what it lifts is no gain of energy
@@ -58,10 +64,16 @@ class Tolerances:
     """Deepest penetration [m]."""
     fall: float = 1e-3
     """Unexplained part of a change of momentum of what nothing touches, relative."""
+    sustained: float = 1e-3
+    """The same of bodies whose contacts last and change nothing."""
     momentum: float = 0.02
     """Unexplained part of a change of momentum, relative."""
     motion: float = 0.02
     """Unexplained part of a displacement, relative."""
+    limit: float = 1e-8
+    """How far a joint or tendon is beyond its limit [m or rad]."""
+    equality: float = 0.05
+    """Part of the motion along equalities that their law does not explain, relative."""
     complementarity: float | None = None
     """Parting of a contact that pushed [m/s]; what a free fall gains in two samples if None."""
     energy: float = 1e-6
@@ -159,8 +171,11 @@ def verify(
         "distance": Check("distance", "m", tol.distance, worst=-np.inf),
         "motion": Check("motion", "", tol.motion),
         "fall": Check("fall", "", tol.fall),
+        "sustained": Check("sustained", "", tol.sustained),
         "momentum": Check("momentum", "", tol.momentum),
         "complementarity": Check("complementarity", "m/s", parting),
+        "limit": Check("limit", "m or rad", tol.limit),
+        "equality": Check("equality", "", tol.equality, judged=model.neq > 0),
         "energy": Check("energy", "", tol.energy),
         "slip": Check("slip", "m/s", tol.slip, judged=no_slip),
     }
@@ -174,6 +189,7 @@ def verify(
         controls = None if ctrl is None else (ctrl[max(k - 1, 0)], ctrl[k])
         now = eye.look(time[k], qpos[k], qvel[k], controls)
         checks["distance"].see(-now.distance, now.time)
+        checks["limit"].see(abs(float(now.U_gap.min(initial=0.0))), now.time)
         largest = max(largest, now.kinetic)
         if before is not None:
             dt = now.time - before.time
@@ -205,6 +221,8 @@ def _cannot(model: Any, step: float, parting: float) -> list[str]:
             f"samples are up to {step:.3g} s apart, {step / h:.3g} time steps: contacts that met "
             f"and parted in between are not seen, nor jumps slower than {parting:.2g} m/s"
         )
+    if model.neq and step > QUICK * float(model.eq_solref[:, 0].min()) > 0.0:
+        notes.append("equalities act faster than the samples follow each other: not judged")
     if model.nmocap:
         notes.append("poses of mocap bodies are not in the file: they are taken to stand")
     return notes
