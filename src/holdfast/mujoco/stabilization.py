@@ -44,6 +44,7 @@ from holdfast.mujoco.constraints import (
     RIGID,
     VISCOUS,
     Constraints,
+    is_soft,
     row_speed,
 )
 from holdfast.mujoco.structs import data_at, floats, words
@@ -60,7 +61,7 @@ def violations(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) ->
     deepest = left = depth = 0.0
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
-            if is_short(s, arrays, i):
+            if is_soft(arrays, cs, i) or is_short(s, arrays, i):
                 continue
             left = max(left, -end_gap(s, arrays, cs, i, velocity))
             depth = max(depth, -cs.gap[i])
@@ -118,7 +119,10 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
         first = arrays.row[i]
         for r in range(first, arrays.row[i + 1]):
             to.target[r] = to.friction[r] = to.bound[r] = to.compliance[r] = 0.0
-        if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+        if is_soft(arrays, cs, i):
+            to.law[i] = COMPLIANT if arrays.law[i] == COMPLIANT else DRY
+            to.compliance[first] = s.held_compliance * mobility(arrays, i, 0)
+        elif cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
             gap = end_gap(s, arrays, cs, i, answer.velocity)
             to.law[i] = FRICTIONLESS
             to.target[first] = 0.0 if is_short(s, arrays, i) else max(-gap, -s.correction_step)
@@ -278,7 +282,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
             if arrays.panel[i] < arrays.panel[i + 1] and (
                 label[arrays.panel_tree[arrays.panel[i]]] == island
             ):
-                if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+                if (cs.kind[i] == CONTACT or cs.kind[i] == LIMIT) and not is_soft(arrays, cs, i):
                     deep = max(deep, -end_gap(s, arrays, cs, i, answer.velocity))
                 for r in range(arrays.row[i], arrays.row[i + 1]):
                     if answer.impulse[r] != 0.0:

@@ -19,8 +19,10 @@ from holdfast.mujoco.constraints import (
     NO_SLIP,
     Constraints,
     carve,
+    choose_limits,
     is_free,
     read_constraints,
+    revise_limits,
     row_speed,
     take_gaps,
 )
@@ -86,6 +88,22 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
 
 
 @kernel
+def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int) -> int:
+    """Stage 3 with compliant limits: solve until none pulls, and all that should press do.
+
+    Where that takes too many rounds, the rest is loaded in the next step.
+    """
+    if s.rigid_limits == 1:
+        return solve_contacts(s, arrays, answer, rest)
+    choose_limits(arrays, cs, answer)
+    status, left = solve_contacts(s, arrays, answer, rest), s.limit_rounds
+    while status == Status.DONE and revise_limits(arrays, cs, answer, left > 0):
+        left -= 1
+        status = solve_contacts(s, arrays, answer, rest)
+    return status
+
+
+@kernel
 def find_motion(s: Any, api: Any) -> int:
     """Stages 2 to 4: rows, solve, look-ahead; return DONE, or why there is no motion."""
     inertia, free = floats(s.inertia, 1, s.nblock)[0], floats(s.free, 1, s.nv)[0]
@@ -117,7 +135,7 @@ def find_motion(s: Any, api: Any) -> int:
             answer.state[i] = 0
     else:
         recall(s, arrays, cs, answer)
-        status = solve_contacts(s, arrays, answer, rest)
+        status = solve_limits(s, arrays, cs, answer, rest)
     while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
@@ -139,7 +157,7 @@ def find_motion(s: Any, api: Any) -> int:
             recall(s, arrays, cs, answer)
         else:
             update_gaps(s, arrays, cs)
-        status = solve_contacts(s, arrays, answer, rest)
+        status = solve_limits(s, arrays, cs, answer, rest)
     return status
 
 
