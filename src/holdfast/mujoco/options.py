@@ -35,6 +35,7 @@ class StepOptions:
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
         lookahead_rounds: how often a step is solved again.
+        near: constraints that are closer are in the first solve of a step.
         limit_rounds: how often it is solved again because compliant limits begin to press.
         uncorrected: violations below it are left as they are.
         correction_step: a correction moves no coordinate by more [m, rad]: rows are linear.
@@ -67,6 +68,7 @@ class StepOptions:
     similar_normal: float = 0.9
     same_normal: float = 0.9999
     lookahead_rounds: int = 10
+    near: float = 1e-4
     limit_rounds: int = 10
     uncorrected: float = 1e-6
     correction_step: float = 0.02

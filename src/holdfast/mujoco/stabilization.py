@@ -31,8 +31,6 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.ladder import REPORT
-from holdfast.contact.options import DEFAULT
-from holdfast.contact.solve import solve as entry_of_solve
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     COMPLIANT,
@@ -47,10 +45,8 @@ from holdfast.mujoco.constraints import (
     is_soft,
     row_speed,
 )
+from holdfast.mujoco.near import solve_near
 from holdfast.mujoco.structs import data_at, floats, words
-
-OPTIONS = DEFAULT.numbers()  # of the contact solve
-solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
@@ -178,8 +174,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         for i in range(n):  # what is pressed or violated will hold, the rest will not
             pressed = answer.impulse[arrays.row[i]] != 0.0 or target[arrays.row[i]] > 0.0
             state[i] = 1 if pressed else 0
-        status = solve(to, found, floats(at, 1, left)[0], words(at, 1, left)[0],
-                       OPTIONS)  # fmt: skip
+        status = solve_near(to, found, at, left, s.near * s.size)
         if status != _SOLVED and status != _APPROXIMATE:
             continue
         largest = min(s.correction_step, s.correction_lever * s.left_over / min(1.0, s.size))

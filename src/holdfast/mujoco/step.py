@@ -29,6 +29,7 @@ from holdfast.mujoco.constraints import (
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
+from holdfast.mujoco.near import solve_near
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
     DISCRETE,
@@ -43,13 +44,7 @@ from holdfast.mujoco.smooth import (
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import (
-    OPTIONS,
-    correction_size,
-    solve,
-    stabilize,
-    violations,
-)
+from holdfast.mujoco.stabilization import correction_size, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -76,8 +71,7 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     if left < 0:
         s.work_needed = s.work_size - left
         return Status.MORE_MEMORY
-    status = solve(arrays, answer, floats(rest, 1, left)[0], words(rest, 1, left)[0],
-                   OPTIONS)  # fmt: skip
+    status = solve_near(arrays, answer, rest, left, s.near * s.size / s.h)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     if status == MORE_MEMORY:
         s.work_needed = s.work_size - left + np.int64(answer.report[NEEDED])
