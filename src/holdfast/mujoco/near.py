@@ -12,20 +12,17 @@ nothing is. The rest carries nothing, and the answer is one of the whole problem
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, SolveStatus
 from holdfast.contact.ladder import NEEDED
 from holdfast.contact.options import DEFAULT
-from holdfast.contact.solve import solve as entry_of_solve
+from holdfast.contact.reduce import solve_reduced
 from holdfast.mujoco.constraints import row_speed
 from holdfast.mujoco.structs import floats, words
 
 OPTIONS = DEFAULT.numbers()  # of the contact solve
-solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
 
 WORTH = 8  # constraints that are left out at least, or the whole problem is solved at once
 HALF = 0.5  # part of a gap that the free motion closes, if a contact is to be in the first solve
@@ -51,7 +48,7 @@ def solve_near(a: Arrays, answer: Answer, memory: int, size: int, near: float) -
     """
     n = a.law.shape[0]
     if n <= WORTH or size <= n:
-        return solve(a, answer, floats(memory, 1, size)[0], words(memory, 1, size)[0], OPTIONS)
+        return solve_whole(a, answer, memory, size)
     chosen = words(memory, 1, n)[0]
     left_out = n - choose_near(a, answer, near, chosen)
     status, rounds = _SOLVED, 0
@@ -66,7 +63,13 @@ def solve_near(a: Arrays, answer: Answer, memory: int, size: int, near: float) -
         rounds += 1
     if status == _MORE_MEMORY:
         return status
-    return solve(a, answer, floats(memory, 1, size)[0], words(memory, 1, size)[0], OPTIONS)
+    return solve_whole(a, answer, memory, size)
+
+
+@kernel
+def solve_whole(a: Arrays, answer: Answer, memory: int, size: int) -> int:
+    """Solve with all constraints."""
+    return solve_reduced(a, answer, floats(memory, 1, size)[0], words(memory, 1, size)[0], OPTIONS)
 
 
 @kernel
@@ -127,8 +130,7 @@ def solve_part(a: Arrays, answer: Answer, chosen: np.ndarray, count: int, memory
                   a.values, by_row[0], by_row[1], by_row[2], by_row[3])  # fmt: skip
     gather(a, answer, chosen, part, state, by_row[4])
     left = size - used
-    status = solve(part, Answer(answer.velocity, by_row[4], state, answer.report),
-                   floats(at, 1, left)[0], words(at, 1, left)[0], OPTIONS)  # fmt: skip
+    status = solve_whole(part, Answer(answer.velocity, by_row[4], state, answer.report), at, left)
     answer.report[NEEDED] += used
     if status == _MORE_MEMORY:
         return status
