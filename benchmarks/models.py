@@ -40,6 +40,7 @@ import isolation
 import model_sources
 
 WARM_UP = 5  # steps that do not count
+MEMORY = 40e9  # addresses that a model may take; arenas of a few GB are hardly used
 SLOW = 3.0  # times mj_step: such a phase keeps its slowest problem with --record
 _STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _BAD = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL,
@@ -227,6 +228,7 @@ def run(source: str, steps: int, record: Path | None) -> Result:
                 "driven": smooth_noise(np.random.default_rng(0), model, steps)}  # fmt: skip
     for phase, control in controls.items():
         where = record / f"{name}_{phase}.npz" if record else None
+        gc.collect()  # data of the last phase, whose arena may be large
         try:
             result.phases[phase] = run_phase(model, data, control, where)
         except hf.UnsupportedError as error:
@@ -306,7 +308,7 @@ def main() -> None:
     for source in model_sources.all_sources():
         if given.words and not any(word in source for word in given.words):
             continue
-        limits = isolation.Limits(seconds=given.seconds, bytes=12e9)
+        limits = isolation.Limits(seconds=given.seconds, bytes=MEMORY)
         work = partial(run, steps=given.steps, record=given.record)
         (outcome,) = isolation.run_isolated(work, [source], limits)
         result = outcome.value or Result(source, phases={"": Phase(failure=outcome.failure)})

@@ -1,6 +1,7 @@
 """Tasks of other people's packages, done by the same policy with holdfast and with `mj_step`.
 
-    python benchmarks/tasks.py [fetch] [metaworld] [robosuite] [gymnasium] [--out DIR]
+    python benchmarks/tasks.py [fetch] [metaworld] [robosuite] [gymnasium]
+                               [--steppers mj_step holdfast compliant stiff] [--out DIR]
 
 Needs the extra `models`. Every episode runs in a process of its own with a limit of time.
 
@@ -11,6 +12,11 @@ metaworld  25 tasks of MetaWorld, each with its own scripted policy, from states
 robosuite  Lift with a Panda, a scripted pick, 4 seeds
 gymnasium  the 11 MuJoCo environments, version 5, 1000 random steps: rewards and episode lengths,
            and the time of a step; both steppers see the same actions
+
+Steppers: mj_step; holdfast, that is `hf.step`; compliant, the same with limits of joints that give
+way as MuJoCo's do; stiff, `mj_step` with contacts as stiff as five times smaller steps allow. What
+only soft contact can do, as pressing a button beyond its stop or letting a grip creep, fails with
+that one, too.
 """
 
 from __future__ import annotations
@@ -52,7 +58,37 @@ RANDOM_STEPS = 1000
 PICK = 50  # steps of Fetch
 ABOVE = np.array([0.0, 0.0, 0.07])  # [m]
 Step = Callable[..., None]
-STEPS: dict[str, Step] = {"mj_step": mujoco.mj_step, "holdfast": hf.step}
+FINER = 5  # steps of the stiff stepper in one of the model
+STIFF_SOLREF, STIFF_SOLIMP = (0.001, 1.0), (0.98, 0.99, 0.001, 0.5, 2.0)
+STIFF_IMPRATIO = 100.0
+
+
+class CompliantLimits:
+    """Our step with the limits of MuJoCo."""
+
+    def __init__(self) -> None:
+        self.stepper: hf.Stepper | None = None
+
+    def __call__(self, model: Any, data: Any, nstep: int = 1) -> None:
+        """Step."""
+        if self.stepper is None or self.stepper.model is not model:
+            self.stepper = hf.Stepper(model, limits="compliant", warn=False)
+        self.stepper.step(data, nstep)
+
+
+def stiff(model: Any, data: Any, nstep: int = 1) -> None:
+    """MuJoCo's step with stiff contacts, in smaller steps."""
+    model.geom_solref[:], model.geom_solimp[:] = STIFF_SOLREF, STIFF_SOLIMP
+    model.opt.impratio = STIFF_IMPRATIO
+    h = model.opt.timestep
+    model.opt.timestep = h / FINER
+    mujoco.mj_step(model, data, FINER * nstep)
+    model.opt.timestep = h
+
+
+STEPS: dict[str, Step] = {
+    "mj_step": mujoco.mj_step, "holdfast": hf.step, "compliant": CompliantLimits(), "stiff": stiff,
+}  # fmt: skip
 
 
 class Clock:
@@ -199,50 +235,48 @@ def quietly(function: Callable[[Any, str], Episode], item: tuple[Any, str]) -> E
         return function(*item)
 
 
-def run_group(name: str, seconds: float) -> list[dict[str, Any]]:
-    """All episodes of a group with both steppers, each in a process of its own."""
+def run_group(name: str, steppers: list[str], seconds: float) -> list[dict[str, Any]]:
+    """All episodes of a group with all steppers, each in a process of its own."""
     function, items = GROUPS[name]
     rows = []
     for item in items:
         row: dict[str, Any] = {"group": name, "item": item}
-        for stepper in STEPS:
+        for stepper in steppers:
             work, limits = partial(quietly, function), isolation.Limits(seconds, 8e9)
             (outcome,) = isolation.run_isolated(work, [(item, stepper)], limits)
             row[stepper] = asdict(outcome.value) if outcome.value else {"failure": outcome.failure}
         rows.append(row)
-        print(_line(row), flush=True)
-    for stepper in STEPS:
+        print("  ".join(cells(row, steppers)), flush=True)
+    for stepper in steppers:
         done = sum(bool(row[stepper].get("success")) for row in rows)
         print(f"{name}: {stepper} {done} of {len(rows)}", flush=True)
     return rows
 
 
-HEADINGS = ("group", "item", "mj_step", "holdfast", "reward", "ours", "length", "ours",
-            "step, µs", "ours", "ratio")  # fmt: skip
+def headings(steppers: list[str]) -> tuple[str, ...]:
+    """Heading of the table."""
+    return ("group", "item", *(word for each in steppers
+            for word in (each, "reward", "length", "step, µs")))  # fmt: skip
 
 
-def cells(row: dict[str, Any]) -> tuple[str, ...]:
+def cells(row: dict[str, Any], steppers: list[str]) -> tuple[str, ...]:
     """One line of the table."""
-    both = [row[stepper] for stepper in STEPS]
-    words = [each.get("failure") or ("done" if each["success"] else "not done") for each in both]
-    if any("failure" in each for each in both):
-        return (row["group"], str(row["item"]), *words, *[""] * 7)
-    theirs, ours = both
-    return (
-        row["group"], str(row["item"]), *words, f"{theirs['reward']:.1f}", f"{ours['reward']:.1f}",
-        f"{theirs['length']:.0f}", f"{ours['length']:.0f}", f"{theirs['micros']:.0f}",
-        f"{ours['micros']:.0f}", f"{ours['micros'] / theirs['micros']:.2f}",
-    )  # fmt: skip
-
-
-def _line(row: dict[str, Any]) -> str:
-    return "  ".join(cells(row))
+    found = [row["group"], str(row["item"])]
+    for stepper in steppers:
+        one = row[stepper]
+        if "failure" in one:
+            found += [one["failure"], "", "", ""]
+        else:
+            found += ["done" if one["success"] else "not done", f"{one['reward']:.1f}",
+                      f"{one['length']:.0f}", f"{one['micros']:.0f}"]  # fmt: skip
+    return tuple(found)
 
 
 def main() -> None:
     """Run the groups, print a line per episode, write the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
+    parser.add_argument("--steppers", nargs="+", choices=STEPS, default=["mj_step", "holdfast"])
     parser.add_argument("--seconds", type=float, default=240.0, help="limit of an episode")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
@@ -252,10 +286,11 @@ def main() -> None:
         row
         for name in given.groups or GROUPS
         if name != "fetch" or model_sources.folder_of("gymnasium_robotics")
-        for row in run_group(name, given.seconds)
+        for row in run_group(name, given.steppers, given.seconds)
     ]
     given.out.mkdir(parents=True, exist_ok=True)
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *(cells(row) for row in rows)]
+    heading = headings(given.steppers)
+    lines = [heading, ("---",) * len(heading), *(cells(row, given.steppers) for row in rows)]
     text = "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
     (given.out / "tasks.md").write_text(text)
     (given.out / "tasks.json").write_text(json.dumps(rows, indent=1) + "\n")

@@ -307,6 +307,21 @@ def test_viscous_box_slows_down_exponentially() -> None:
     assert data.qvel[0] == pytest.approx((1 + h * 4 * 0.5 / 2.0) ** -100, rel=1e-9)
 
 
+@pytest.mark.parametrize("h", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_friction_of_an_impact_lifts_nothing(h: float, cone: str) -> None:
+    """At 5 m/s along the floor and 1 m/s down, with mu = 1: the impulse takes 1 m/s of each."""
+    body = ('<body pos="0 0 .101"><joint type="slide" axis="1 0 0"/>'
+            '<joint type="slide" axis="0 1 0"/><joint type="slide" axis="0 0 1"/>'
+            '<geom size=".1" mass="1" friction="1"/></body>')  # fmt: skip
+    model, data = load(scene(body))
+    model.opt.timestep, model.opt.gravity[:] = h, 0.0
+    model.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
+    data.qvel[:] = 5.0, 0.0, -1.0
+    hf.Stepper(model).step(data, round(0.05 / h))
+    assert data.qvel == pytest.approx([4.0, 0.0, 0.0], abs=1e-9)
+
+
 # --- joints, limits, loops -----------------------------------------------------------------------
 
 

@@ -704,6 +704,30 @@ def test_penetration_is_taken_out_without_adding_speed() -> None:
     assert np.abs(data.qpos[:2]).max() < 1e-12
 
 
+def test_overlap_that_no_motion_removes_is_left_and_said_once() -> None:
+    """A box that is wider than the slot it slides in: it neither moves nor is pushed about."""
+    walls = "".join(
+        f'<geom name="{name}" type="box" pos="{x} 0 0" size=".12 1 9" friction="0"/>'
+        for name, x in (("left", -0.2), ("right", 0.2))
+    )
+    body = ('<body name="box"><joint type="slide" axis="1 0 0"/>'
+            '<joint type="slide" axis="0 0 1"/>'
+            '<geom type="box" size=".1 .1 .1" mass="1" friction="0"/></body>')  # fmt: skip
+    model, data = load(walls + body)
+    stepper, tried = hf.Stepper(model), 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(200):
+            stepper.step(data)
+            tried += k >= 100 and stepper.record["retry"][0] == 0
+    said = [str(w.message) for w in caught if issubclass(w.category, hf.StepWarning)]
+    assert len(said) == 1 and "overlap, and no motion removes it" in said[0]
+    assert tried <= 5  # of a hundred steps
+    assert data.qpos[0] == data.qvel[0] == 0.0  # held in the middle
+    h = model.opt.timestep
+    assert data.qvel[1] == pytest.approx(-9.81 * 200 * h, rel=1e-9)  # and falls along the slot
+
+
 def test_squeezed_between_a_wall_and_a_driven_wall_is_an_error() -> None:
     """A box between two walls, one of them driven through it: no motion, and a proof."""
     world = (

@@ -6,15 +6,20 @@ MuJoCo                      constraint
 equality                    COMPLIANT: ``J v+ + R p = J v + h a_ref`` with MuJoCo's own
                             ``efc_R`` and ``efc_aref``; or RIGID: ``J v+ = 0``
 friction loss               DRY, bounded by h times the loss
-joint and tendon limits     FRICTIONLESS, ``U v+ >= -pos / h`` until the limit is reached
+joint and tendon limits     rigid: FRICTIONLESS, ``U v+ >= -pos / h`` until the limit is
+                            reached; or compliant: ``0 <= p``, ``U v+ + R p >= U v + h a_ref``,
+                            at least one of them equal, with MuJoCo's own numbers
 contact, first row          ``N v+ >= -dist / h`` until the surfaces touch
 contact, other rows         sliding, torsion and rolling, by the law of the pair
 ==========================  ==========================================================
 
 MuJoCo finds ``J a + R f = a_ref`` for a compliant row; with ``p = h f`` and ``v+ = v + h a`` that
-is the row above. Edges of friction pyramids are turned into the axes between them. A row that is
-shorter than the rounding of the geometry, as that of a contact whose normal passes through a joint
-axis, is zero.
+is the row above. A compliant limit that presses is such a row, too, and one that does not carries
+nothing: `choose_limits` begins with those that pressed in the last step or that the free motion
+exceeds, `revise_limits` releases those that pull and loads those that should press.
+
+Edges of friction pyramids are turned into the axes between them. A row that is shorter than the
+rounding of the geometry, as that of a contact whose normal passes through a joint axis, is zero.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false, reportAssignmentType=false
@@ -28,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast._jit import inlined, kernel
-from holdfast.contact.arrays import Answer, Arrays, LawKind
+from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind
 from holdfast.contact.ladder import REPORT
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.record import Status
@@ -50,6 +55,7 @@ MOST = 1 << 20  # more than the contacts of a pair of geoms
 FRICTIONLESS, COULOMB = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB)
 NO_SLIP, VISCOUS = int(LawKind.NO_SLIP), int(LawKind.VISCOUS)
 DRY, RIGID, COMPLIANT = int(LawKind.DRY), int(LawKind.RIGID), int(LawKind.COMPLIANT)
+OPEN, STICK = int(ContactState.OPEN), int(ContactState.STICK)
 DECLARED = -1.0  # value of a Coulomb law: the coefficient that the model declares
 
 
@@ -330,10 +336,8 @@ def read_row(
             arrays.law[r] = RIGID
             arrays.target[r] = driven_speed(s, which[r], position[r])
         else:
-            speed, wanted = floats(d.efc_vel, 1, d.nefc)[0], floats(d.efc_aref, 1, d.nefc)[0]
             arrays.law[r] = COMPLIANT
-            arrays.target[r] = speed[r] + s.h * wanted[r]
-            arrays.compliance[r] = floats(d.efc_R, 1, d.nefc)[0, r]
+            give_way(s, d, r, arrays)
     elif r < ne + nf:
         cs.kind[r], arrays.law[r] = FRICTION, DRY
         arrays.bound[r] = s.h * floats(d.efc_frictionloss, 1, d.nefc)[0, r]
@@ -341,7 +345,10 @@ def read_row(
     else:
         cs.kind[r], arrays.law[r] = LIMIT, FRICTIONLESS
         cs.geom[r, 0], cs.geom[r, 1] = kinds[r], which[r]
-        arrays.target[r] = closing_speed(s, position[r])
+        if s.rigid_limits == 1:
+            arrays.target[r] = closing_speed(s, position[r])
+        else:
+            give_way(s, d, r, arrays)
         side = 2 * kinds[r]
     k, t, start = arrays.panel[r], next_tree(li, r, -1), entry
     while t >= 0:
@@ -354,8 +361,19 @@ def read_row(
     arrays.panel[r + 1] = k
     if cs.kind[r] == LIMIT:  # the lower one pushes up
         side += first_sign(arrays.values[start:entry])
+        if s.rigid_limits == 0:
+            exceeds = row_speed(arrays, r, 0, arrays.free) < arrays.target[r]
+            arrays.law[r] = COMPLIANT if exceeds else DRY
     cs.key[r] = -((4 * np.int64(which[r]) + cs.kind[r]) * 64 + side) - 1
     return entry
+
+
+@inlined
+def give_way(s: Any, d: Any, r: int, arrays: Arrays) -> None:
+    """Give row r the target and the compliance that it has in MuJoCo."""
+    speed, wanted = floats(d.efc_vel, 1, d.nefc)[0], floats(d.efc_aref, 1, d.nefc)[0]
+    arrays.target[r] = speed[r] + s.h * wanted[r]
+    arrays.compliance[r] = floats(d.efc_R, 1, d.nefc)[0, r]
 
 
 @kernel
@@ -538,12 +556,47 @@ def is_free(s: Any, arrays: Arrays, cs: Constraints) -> bool:
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == EQUALITY or cs.kind[i] == FRICTION or arrays.law[i] == VISCOUS:
             return False
-        if cs.gap[i] < -s.touching * s.size:
+        if cs.gap[i] < -s.touching * s.size and not is_soft(arrays, cs, i):
             return False
         speed = row_speed(arrays, i, 0, arrays.free)
         if speed < arrays.target[arrays.row[i]]:
             return False
     return True
+
+
+@inlined
+def is_soft(arrays: Arrays, cs: Constraints, i: int) -> bool:
+    """Return whether a constraint is a compliant limit."""
+    return cs.kind[i] == LIMIT and arrays.compliance[arrays.row[i]] > 0.0
+
+
+@kernel
+def choose_limits(arrays: Arrays, cs: Constraints, answer: Answer) -> None:
+    """Load the compliant limits that pressed in the last step, too."""
+    for i in range(cs.kind.shape[0]):
+        if is_soft(arrays, cs, i) and answer.impulse[arrays.row[i]] > 0.0:
+            arrays.law[i] = COMPLIANT
+
+
+@kernel
+def revise_limits(arrays: Arrays, cs: Constraints, answer: Answer, load: bool) -> bool:
+    """Release compliant limits that pull and, if asked to, load those that should press.
+
+    Return whether any has changed.
+    """
+    changed = False
+    for i in range(cs.kind.shape[0]):
+        if not is_soft(arrays, cs, i):
+            continue
+        r = arrays.row[i]
+        if arrays.law[i] == COMPLIANT:
+            if answer.impulse[r] < 0.0:
+                arrays.law[i], answer.state[i], answer.impulse[r] = DRY, OPEN, 0.0
+                changed = True
+        elif load and row_speed(arrays, i, 0, answer.velocity) < arrays.target[r]:
+            arrays.law[i], answer.state[i] = COMPLIANT, STICK
+            changed = True
+    return changed
 
 
 @kernel

@@ -34,6 +34,8 @@ class StepOptions:
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
         lookahead_rounds: how often a step is solved again at most.
+        near: constraints that are closer than this are in the first solve of a step.
+        limit_rounds: how often a step is solved again because compliant limits begin to press.
         uncorrected: violations below this are not corrected.
         correction_step: largest displacement of a coordinate in one correction [m, rad].
         correction_lever: nor by more than this times the violation, over the mean size for angles.
@@ -64,6 +66,8 @@ class StepOptions:
     similar_normal: float = 0.9
     same_normal: float = 0.9999
     lookahead_rounds: int = 10
+    near: float = 1e-4
+    limit_rounds: int = 10
     uncorrected: float = 1e-6
     correction_step: float = 0.02
     correction_lever: float = 20.0

@@ -72,6 +72,18 @@ class Outcome:
     def _of(self, kind: Kind) -> np.ndarray:
         return self.row[np.flatnonzero(self.kind == kind)]
 
+    @property
+    def _joints(self) -> np.ndarray:
+        """Rows of equalities, and of compliant limits that press."""
+        soft = (self.kind == Kind.LIMIT) & (self.law == LawKind.COMPLIANT)
+        return np.append(self._of(Kind.EQUALITY), self.row[np.flatnonzero(soft)])
+
+    @property
+    def _limits(self) -> np.ndarray:
+        """Rows of rigid limits, and of compliant ones that do not press."""
+        hard = (self.kind == Kind.LIMIT) & (self.law != LawKind.COMPLIANT)
+        return self.row[np.flatnonzero(hard)]
+
     def problem(self, contacts: np.ndarray | None = None) -> ContactProblem:
         """The contact problem of some contacts, or of all, at velocity level.
 
@@ -84,7 +96,7 @@ class Outcome:
         S, T = np.zeros((2, len(first), nv))
         S[slides], T[slides] = self.J[first[slides] + 1], self.J[first[slides] + 2]
         R, R_contact = _extra(first, dim)
-        joints, limits, dry = self._of(Kind.EQUALITY), self._of(Kind.LIMIT), self._of(Kind.FRICTION)
+        joints, limits, dry = self._joints, self._limits, self._of(Kind.FRICTION)
         f = self.A @ (self.free - self.v) / self.h if nv else self.v
         rate = (self.J @ self.v - self.target) / self.h  # so that J (v + h a) = target
 
@@ -136,7 +148,7 @@ class Outcome:
         tangent[slides, 0] = self.impulse[first[slides] + 1]
         tangent[slides, 1] = self.impulse[first[slides] + 2]
         R, _ = _extra(first, dim)
-        joints, limits, dry = self._of(Kind.EQUALITY), self._of(Kind.LIMIT), self._of(Kind.FRICTION)
+        joints, limits, dry = self._joints, self._limits, self._of(Kind.FRICTION)
         loaded = np.flatnonzero(np.concatenate([self.impulse[first], self.impulse[limits]]) > 0.0)
         return ContactSolution(
             problem=problem, level="velocity", motion=self.velocity, normal=self.impulse[first],

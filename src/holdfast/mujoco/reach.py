@@ -117,6 +117,8 @@ def widen_margins(s: Any) -> None:
     )  # fmt: skip
     if s.nmocap > 0:
         widen_for_mocap(s)
+    if s.rigid_limits == 0:  # a compliant limit begins where the user's margin does
+        return
     tendons, ranges = floats(s.tendon_margin, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
     for i in range(s.ntendon):
         speed = tendon_speed(s, i, floats(d.qvel, 1, s.nv)[0])
@@ -268,7 +270,7 @@ def leaves(now: float, after: float, low: float, high: float, margin: float, tou
 @kernel
 def widen_exceeded(s: Any, velocity: np.ndarray, unlimited: int, touch: float) -> bool:
     """Widen the margins of limits that a motion exceeds and that were not listed; whether any."""
-    if s.disabled & unlimited:
+    if s.disabled & unlimited or s.rigid_limits == 0:
         return False
     d, found = data_at(s.data), False
     joints, limited = words(s.joints, s.njnt, 3), booleans(s.jnt_limited, 1, s.njnt)[0]

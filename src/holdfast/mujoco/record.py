@@ -65,7 +65,7 @@ _COUNTS = (
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "curved", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities",
-    "quiet", "integrate", "default_law", "callbacks", "strict",
+    "rigid_limits", "quiet", "integrate", "default_law", "callbacks", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "lookaheads", "only_read", "status", "solve_status", "begun", "sparse",

@@ -112,6 +112,7 @@ def rollout(
     contact: ContactModel | Law | None = None,
     laws: Mapping[tuple[str, str], Law] | None = None,
     equalities: Literal["compliant", "rigid"] = "compliant",
+    limits: Literal["compliant", "rigid"] = "rigid",
     correct: bool = True,
     warn: bool = True,
     strict: bool = False,
@@ -142,6 +143,7 @@ def rollout(
         contact: law of contacts, as for `Stepper`.
         laws: laws of pairs of geoms or bodies, as for `Stepper`.
         equalities: "compliant" or "rigid", as for `Stepper`.
+        limits: "compliant" or "rigid", as for `Stepper`.
         correct: whether to correct penetration and drift of the position.
         warn: whether to issue warnings, each once for all runs, and one that lists failed runs.
         strict: whether an answer that misses the certificate fails its run.
@@ -180,8 +182,8 @@ def rollout(
     batch = _Batch(model, initial_state, control, control_spec, nstep, initial_warmstart, state,
                    sensordata, given[0] if given else None)  # fmt: skip
     threads = thread_count(nthread, batch.nbatch, len(given) if len(given) > 1 else None)
-    choices = {"contact": contact, "laws": laws, "equalities": equalities, "correct": correct,
-               "warn": warn, "strict": strict}  # fmt: skip
+    choices = {"contact": contact, "laws": laws, "equalities": equalities, "limits": limits,
+               "correct": correct, "warn": warn, "strict": strict}  # fmt: skip
     chunks = _chunks(batch.nbatch, threads, chunk_size) if batch.nstep else []
     workers = [_Worker(batch, choices, given[k] if k < len(given) else None)
                for k in range(threads)]  # fmt: skip

@@ -31,8 +31,6 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.ladder import REPORT
-from holdfast.contact.options import DEFAULT
-from holdfast.contact.solve import solve as entry_of_solve
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     COMPLIANT,
@@ -44,12 +42,11 @@ from holdfast.mujoco.constraints import (
     RIGID,
     VISCOUS,
     Constraints,
+    is_soft,
     row_speed,
 )
+from holdfast.mujoco.near import solve_near
 from holdfast.mujoco.structs import data_at, floats, words
-
-OPTIONS = DEFAULT.numbers()  # of the contact solve
-solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
@@ -60,7 +57,7 @@ def violations(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) ->
     deepest = left = depth = 0.0
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
-            if is_short(s, arrays, i):
+            if is_soft(arrays, cs, i) or is_short(s, arrays, i):
                 continue
             left = max(left, -end_gap(s, arrays, cs, i, velocity))
             depth = max(depth, -cs.gap[i])
@@ -118,7 +115,10 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
         first = arrays.row[i]
         for r in range(first, arrays.row[i + 1]):
             to.target[r] = to.friction[r] = to.bound[r] = to.compliance[r] = 0.0
-        if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+        if is_soft(arrays, cs, i):
+            to.law[i] = COMPLIANT if arrays.law[i] == COMPLIANT else DRY
+            to.compliance[first] = s.held_compliance * mobility(arrays, i, 0)
+        elif cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
             gap = end_gap(s, arrays, cs, i, answer.velocity)
             to.law[i] = FRICTIONLESS
             to.target[first] = 0.0 if is_short(s, arrays, i) else max(-gap, -s.correction_step)
@@ -174,8 +174,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         for i in range(n):  # what is pressed or violated will hold, the rest will not
             pressed = answer.impulse[arrays.row[i]] != 0.0 or target[arrays.row[i]] > 0.0
             state[i] = 1 if pressed else 0
-        status = solve(to, found, floats(at, 1, left)[0], words(at, 1, left)[0],
-                       OPTIONS)  # fmt: skip
+        status = solve_near(to, found, at, left, s.near * s.size)
         if status != _SOLVED and status != _APPROXIMATE:
             continue
         largest = min(s.correction_step, s.correction_lever * s.left_over / min(1.0, s.size))
@@ -278,7 +277,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
             if arrays.panel[i] < arrays.panel[i + 1] and (
                 label[arrays.panel_tree[arrays.panel[i]]] == island
             ):
-                if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+                if (cs.kind[i] == CONTACT or cs.kind[i] == LIMIT) and not is_soft(arrays, cs, i):
                     deep = max(deep, -end_gap(s, arrays, cs, i, answer.velocity))
                 for r in range(arrays.row[i], arrays.row[i + 1]):
                     if answer.impulse[r] != 0.0:

@@ -20,7 +20,7 @@ def build_problem(model: Any, data: Any) -> ContactProblem:
 
     Runs MuJoCo's pipeline up to the smooth acceleration, as `mujoco.mj_forward` would; the state
     in `data` stays as it is. All contacts and limits that the step may reach are in the problem,
-    including those that turn out not to matter. Equality constraints are rigid.
+    including those that turn out not to matter. Equality constraints and limits are rigid.
 
     Args:
         model: `mujoco.MjModel`; not changed.
@@ -38,7 +38,7 @@ def build_problem(model: Any, data: Any) -> ContactProblem:
         >>> hf.NoSlip().solve(problem).is_exact()
         True
     """
-    return Stepper(model, equalities="rigid").constraints(data).problem()
+    return Stepper(model, equalities="rigid", limits="rigid").constraints(data).problem()
 
 
 def solve_by_model(outcome: Outcome, contact: ContactModel, size: float) -> None:

@@ -19,15 +19,18 @@ from holdfast.mujoco.constraints import (
     NO_SLIP,
     Constraints,
     carve,
+    choose_limits,
     closing_speed,
     is_free,
     read_constraints,
+    revise_limits,
     row_speed,
     take_gaps,
 )
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
+from holdfast.mujoco.near import solve_near
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
     DISCRETE,
@@ -42,13 +45,7 @@ from holdfast.mujoco.smooth import (
     list_reachable,
     smooth,
 )
-from holdfast.mujoco.stabilization import (
-    OPTIONS,
-    correction_size,
-    solve,
-    stabilize,
-    violations,
-)
+from holdfast.mujoco.stabilization import correction_size, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import recall, remember
 from holdfast.mujoco.writeback import (
@@ -75,8 +72,7 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     if left < 0:
         s.work_needed = s.work_size - left
         return Status.MORE_MEMORY
-    status = solve(arrays, answer, floats(rest, 1, left)[0], words(rest, 1, left)[0],
-                   OPTIONS)  # fmt: skip
+    status = solve_near(arrays, answer, rest, left, s.near * s.size / s.h)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     if status == MORE_MEMORY:
         s.work_needed = s.work_size - left + np.int64(answer.report[NEEDED])
@@ -84,6 +80,22 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
     return Status.UNSOLVED
+
+
+@kernel
+def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int) -> int:
+    """Stage 3 with compliant limits: solve until none pulls, and all that should press do.
+
+    Where that takes too many rounds, the rest is loaded in the next step.
+    """
+    if s.rigid_limits == 1:
+        return solve_contacts(s, arrays, answer, rest)
+    choose_limits(arrays, cs, answer)
+    status, left = solve_contacts(s, arrays, answer, rest), s.limit_rounds
+    while status == Status.DONE and revise_limits(arrays, cs, answer, left > 0):
+        left -= 1
+        status = solve_contacts(s, arrays, answer, rest)
+    return status
 
 
 @kernel
@@ -118,7 +130,7 @@ def find_motion(s: Any, api: Any) -> int:
             answer.state[i] = 0
     else:
         recall(s, arrays, cs, answer)
-        status = solve_contacts(s, arrays, answer, rest)
+        status = solve_limits(s, arrays, cs, answer, rest)
     while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
@@ -140,7 +152,7 @@ def find_motion(s: Any, api: Any) -> int:
             recall(s, arrays, cs, answer)
         else:
             update_gaps(s, arrays, cs)
-        status = solve_contacts(s, arrays, answer, rest)
+        status = solve_limits(s, arrays, cs, answer, rest)
     return status
 
 

@@ -97,6 +97,8 @@ class Stepper:
             `holdfast.mujoco.pair_laws`.
         equalities: "compliant": equality constraints have the compliance that `solref` and `solimp`
             give them in MuJoCo; "rigid": they have none, and drift is corrected.
+        limits: "rigid": joints and tendons stop at their limits; "compliant": limits give way as in
+            MuJoCo, by `solreflimit` and `solimplimit`, from the joint's `margin` on.
         correct: whether to correct penetration and drift of the position.
         warn: whether to warn, once per pair of bodies, when a no-slip contact needs more friction
             than the model declares.
@@ -125,6 +127,7 @@ class Stepper:
         laws: Mapping[tuple[str, str], Law] | None = None,
         *,
         equalities: Literal["compliant", "rigid"] = "compliant",
+        limits: Literal["compliant", "rigid"] = "rigid",
         correct: bool = True,
         warn: bool = True,
         strict: bool = False,
@@ -132,14 +135,16 @@ class Stepper:
     ) -> None:
         if not isinstance(model, mujoco.MjModel):
             raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
-        if equalities not in ("compliant", "rigid"):
-            raise InputError("equalities", f"is {equalities!r}; expected 'compliant' or 'rigid'")
+        for name, choice in (("equalities", equalities), ("limits", limits)):
+            if choice not in ("compliant", "rigid"):
+                raise InputError(name, f"is {choice!r}; expected 'compliant' or 'rigid'")
         if not isinstance(options, StepOptions):
             raise InputError("options", f"is {options!r}; expected holdfast.mujoco.StepOptions")
         default = law_of_model(contact)
         self.contact, self.options = contact, options
         self._choices = {"laws": None if laws is None else dict(laws), "equalities": equalities,
-                         "correct": correct, "strict": strict, "options": options}  # fmt: skip
+                         "limits": limits, "correct": correct, "strict": strict,
+                         "options": options}  # fmt: skip
         self._tell: Callable[[str, type[Warning], Any], None] = _warn  # what warns
         self._resets = True  # whether MuJoCo's reset applies to a state that diverges
         self._laws = PairLaws(model, laws, default or coulomb())
@@ -157,7 +162,8 @@ class Stepper:
         self._in_use = Claim()
         self._whole = False  # whether the record is complete, and no step is under way
         self._fill_record(model)
-        self._set(rigid_equalities=equalities == "rigid" or self._own_way, correct=correct,
+        self._set(rigid_equalities=equalities == "rigid" or self._own_way,
+                  rigid_limits=limits == "rigid" or self._own_way, correct=correct,
                   quiet=not warn, strict=strict, integrate=1, stop=Stage.NONE,
                   **asdict(options))  # fmt: skip
         self._status, self._more = self.record["status"], self.record["more"]
