@@ -172,7 +172,8 @@ def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
 
 @kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                 sigma: float, exact: float, least: float) -> tuple[int, float, int]:  # fmt: skip
+                 sigma: float, exact: float, least: float,
+                 rounds: int) -> tuple[int, float, int]:  # fmt: skip
     """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
 
     Returns:
@@ -180,7 +181,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     """
     v, total = wk.v, 0
     iterations, steps, coupling = SPLITTINGS, NEWTON_STEPS, COUPLING
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         store(sy, isl, wk.start, v.r)
         iterate_splitting(
             sy, isl, size, v, wk.CG, wk.shift, wk.splitting, coupling, SPLIT_FAR * sigma, iterations
@@ -218,12 +219,13 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         return least
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
-    rung, total = STATES, 0
+    rung, total, at_hand = STATES, 0, False
     if warm:
         guess_states(sy, isl, v.u, state)
         limit = 1 if least <= NEAR else STATE_CHANGES
         miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
-        if miss <= o.certificate:
+        at_hand = miss <= o.certificate
+        if at_hand:
             least = np.inf  # preferred to the impulses of the last step
         least = keep_better(sy, isl, wk, miss, least)
         if o.certificate < least <= CLOSE:
@@ -233,12 +235,17 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             least = keep_better(sy, isl, wk, miss, least)
             total += count
     if least > o.certificate:
-        store(sy, isl, wk.kept, wk.start)
-        if not (warm and least <= CLOSE):  # what was before does not matter
+        if warm and least <= CLOSE:
+            store(sy, isl, wk.kept, wk.start)
+            rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, 1)
+            total += count
+        if least > o.certificate:  # what was before does not matter
             clear(sy, isl, wk.start)
-        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
-        total += count
-    if rung > STATES or total > 1:  # v does not hold the answer that was kept
+            rung, least, count = solve_afresh(
+                sy, isl, size, wk, state, o, sigma, exact, least, ROUNDS
+            )
+            total += count
+    if not at_hand:  # v does not hold the answer that was kept
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
         read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
