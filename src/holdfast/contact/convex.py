@@ -41,12 +41,12 @@ from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse, spe
 from holdfast.linalg import block_lu
 
 NEWTON_STEPS = 100  # of one compliance; a few suffice, or some tens in large islands
-LAGRANGIAN_STEPS = 12  # of falling compliance
+LAGRANGIAN_STEPS = 16  # of falling compliance
 LINE_STEPS = 60  # trials of a line search; two suffice where no friction is dry
 FLAT = 0.3  # part of the slope at which a line search ends
 SETTLED = 1e-9  # residual of the first ones, relative: what is left the next ones take out
 FAR = 1e5  # times the motion at hand: answers that are longer are none
-STALLED = 3  # Lagrangian steps in a row without progress that end the solve
+STALLED = 4  # Lagrangian steps in a row without progress that end the solve
 SLOW = 0.03  # progress of a Lagrangian step that calls for a smaller compliance
 SOFTEN = 1e-2  # factor of the compliance then
 
@@ -134,12 +134,16 @@ def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
         block_lu.solve(isl.pattern, isl.trees, isl.A, v.step)
         slope, old = -product(isl, v.residual, v.step), miss
         low, low_slope, high, high_slope, t = 0.0, slope, np.inf, 0.0, 1.0
+        least, best, accepted = old, 0.0, False
         for trial in range(LINE_STEPS):
             combine(isl, v.d, -t, v.step, v.trial)
             miss, changed = evaluate(sy, isl, v, v.trial, rho, acts, v.trial_residual)
             now = -product(isl, v.trial_residual, v.step)
             if abs(now) <= FLAT * abs(slope) or (changed == 0 and t == 1.0 and miss <= old):
+                accepted = True
                 break
+            if miss < least:
+                least, best = miss, t
             if now < 0.0:
                 low, low_slope, high_slope = t, now, 0.5 * high_slope
             else:
@@ -150,9 +154,13 @@ def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
                 t = 0.5 * (low + high)
             else:  # regula falsi, where a side that stays counts half (Illinois)
                 t = low - low_slope * (high - low) / (high_slope - low_slope)
+        if not accepted:  # rounding decides: the best of the trials, if any is better
+            t = best
+            combine(isl, v.d, -t, v.step, v.trial)
+            miss, changed = evaluate(sy, isl, v, v.trial, rho, acts, v.trial_residual)
         combine(isl, v.trial, 0.0, v.trial, v.d)
         combine(isl, v.trial_residual, 0.0, v.trial_residual, v.residual)
-        if changed == 0 and t == 1.0 and miss > 0.1 * old:  # rounding
+        if t == 0.0 or (changed == 0 and t == 1.0 and miss > 0.1 * old):
             break
     return miss, count
 
@@ -206,7 +214,7 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
     rho, exact = o.active_compliance, rounding(isl)
     sigma = scale_of(sy, isl, sy.y0, v.r)
     start(sy, isl, size, v, CG_work, acts, state, rho)
-    total, stalled, least, miss = 1, 0, np.inf, 1.0
+    total, stalled, slow, least, miss = 1, 0, 0, np.inf, 1.0
     for _ in range(LAGRANGIAN_STEPS):
         target = max(0.01 * exact, SETTLED * min(miss, 1.0)) * sigma
         _, count = minimise(sy, isl, size, v, CG_work, acts, rho, target)
@@ -221,7 +229,8 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
             break
         if not certified and contradiction(sy, isl, v, sigma, o.certificate):
             break
-        if miss > SLOW * before:
+        slow = slow + 1 if miss > SLOW * before else 0
+        if slow > 0 and (slow % 2 == 0 or rho == o.active_compliance):
             rho = max(SOFTEN * rho, o.least_compliance)
         store(sy, isl, v.new, v.r)
         fill(isl, v.d, 0.0)

@@ -35,6 +35,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast._jit import kernel
+from holdfast.contact.active_set import read_states
 from holdfast.contact.arrays import Arrays
 from holdfast.contact.convex import solve_convex
 from holdfast.contact.ladder import (
@@ -83,6 +84,14 @@ def has_no_slip(a: Arrays, members: np.ndarray) -> bool:
 
 
 @kernel
+def hold(a: Arrays, sy: System, isl: Island, held: np.ndarray) -> None:
+    """Make the tangents of held contacts equalities, those of others free."""
+    for i in isl.member:
+        if may_stick(a, i):
+            sy.tangent[i] = HELD if held[i] >= HOLDS else NOTHING
+
+
+@kernel
 def solve_held(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
                held: np.ndarray, o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve with the tangents of held contacts as equalities, those of others free.
@@ -90,9 +99,7 @@ def solve_held(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: n
     Returns:
         The relative residual; infinite where the tangents contradict each other.
     """
-    for i in isl.member:
-        if may_stick(a, i):
-            sy.tangent[i] = HELD if held[i] >= HOLDS else NOTHING
+    hold(a, sy, isl, held)
     if has_friction(sy, isl):
         for i in isl.member:
             if sy.tangent[i] == NOTHING:
@@ -328,11 +335,15 @@ def try_all(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: np.n
         shared = press(a, sy, isl, size, wk, state, held, o, report)
         if shared <= o.certificate or exchange(a, sy, isl, wk, False, held, freed) == 0:
             best, most, least = chosen, count, length
+            store(sy, isl, wk.v.r, wk.digits)
     if best < 0:
         return np.inf
     choose(a, isl, best, held)
-    miss = solve_held(a, sy, isl, size, wk, state, held, o, report)
-    return min(miss, press(a, sy, isl, size, wk, state, held, o, report))
+    hold(a, sy, isl, held)
+    store(sy, isl, wk.digits, wk.v.r)
+    miss = certify(sy, isl, wk.v.r, wk.v.y, wk.v.u)
+    read_states(sy, isl, wk.v.r, wk.v.u, 0.0, state)
+    return miss
 
 
 @kernel
