@@ -33,6 +33,7 @@ waits for it and can be interrupted there; the next call finds the kernel, or wa
 
 from __future__ import annotations
 
+import _thread
 import gc
 import threading
 from collections.abc import Callable
@@ -152,7 +153,11 @@ _STACK = 64 << 20  # [bytes] of the thread that compiles: as much as the main th
 
 
 def uninterrupted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, called in another thread where Ctrl-C does not come; the main thread waits."""
+    """The function, called in another thread where Ctrl-C does not come; the main thread waits.
+
+    `Thread.start` is not for the main thread either: an interrupt in it can leave a lock taken that
+    the new thread waits for, and the process with it when it ends. A bare thread calls it.
+    """
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -160,27 +165,38 @@ def uninterrupted(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         result: list[Any] = []
         error: list[BaseException] = []
+        done = _thread.allocate_lock()
+        done.acquire()
 
         def run() -> None:
             try:
                 result.append(function(*args, **kwargs))
             except BaseException as raised:
                 error.append(raised)
+            finally:
+                done.release()
 
         worker = threading.Thread(target=run, name="holdfast: compiling")
-        usual = threading.stack_size()
-        try:
-            threading.stack_size(_STACK)
-            worker.start()
-        finally:
-            threading.stack_size(usual)
-        while worker.is_alive():
-            worker.join(_LOOK)  # a signal is seen in between, whichever thread has got it
+        _thread.start_new_thread(_launch, (worker, error, done))
+        while not done.acquire(timeout=_LOOK):
+            pass  # a signal is seen in between, whichever thread has got it
         if error:
             raise error[0]
         return result[0]
 
     return call
+
+
+def _launch(worker: threading.Thread, error: list[BaseException], done: Any) -> None:
+    """Start a thread with a large stack."""
+    usual = threading.stack_size(_STACK)
+    try:
+        worker.start()
+    except BaseException as raised:
+        error.append(raised)
+        done.release()
+    finally:
+        threading.stack_size(usual)
 
 
 def _compiler(switches: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:

@@ -130,3 +130,30 @@ def test_errors_leave_the_stepper_as_it_is() -> None:
     with pytest.raises(hf.InputError):
         stepper.step(data)
     assert len(stepper._histories) == 1 and stepper._whole
+
+
+THREADS = """
+import os, sys, threading, time
+from fuzz.interrupts import Interrupter
+from holdfast._jit import uninterrupted
+
+answer = uninterrupted(lambda: time.sleep(0.01))
+lines = 0
+while lines < 500 and Interrupter(lines + 1).run(answer):
+    lines += 1
+end = time.monotonic() + 10.0
+while time.monotonic() < end and threading.active_count() > 1:
+    time.sleep(0.01)
+print(lines, threading.active_count() - 1, flush=True)
+os._exit(0)  # a thread that waits for ever would keep the process
+"""
+
+
+def test_an_interrupt_leaves_no_thread_that_waits_for_ever() -> None:
+    """At every line, also of Python's own threads: the process could not end."""
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=120, check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(TESTS)])},
+    )  # fmt: skip
+    lines, waiting = map(int, done.stdout.split())
+    assert lines > 10 and waiting == 0
