@@ -214,7 +214,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     v = wk.v
     least = certify(sy, isl, v.r, v.y, v.u)
     exact = rounding(isl)
-    if least <= exact:  # more would add up, step by step, and be taken out again
+    if least <= max(exact, o.stop):
         read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
         return least
     sigma = scale_of(sy, isl, sy.y0, v.r)

@@ -17,8 +17,9 @@ class Options:
     Attributes:
         certificate: residual of the law, relative to the motion, up to which an answer is
             certified.
-        stop: residual at which iterations stop: below the certificate, because exactly at the
-            friction angle motions are off by more than the residual.
+        stop: residual up to which the impulses of the last step are taken as they are: far below
+            the certificate, because what is left of it adds up from step to step, and exactly at
+            the friction angle motions are off by more than the residual.
         approximate: residual up to which a step may take an answer that misses the certificate.
         canonical_compliance: compliance of all rows about zero impulses, with which a problem is
             solved first. Small enough to find the contacts that stick and slide, large enough
@@ -32,7 +33,7 @@ class Options:
     """
 
     certificate: float = 1e-10
-    stop: float = 1e-12
+    stop: float = 1e-13
     approximate: float = 1e-6
     canonical_compliance: float = 1e-3
     active_compliance: float = 1e-6

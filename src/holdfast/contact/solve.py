@@ -52,16 +52,9 @@ def couple(sy: System, members: np.ndarray, place: np.ndarray, adjacent_out: np.
 MOTIONS, BY_ROW, BY_CONSTRAINT = 7, 11 + ROWS, 3
 
 
-@entry
-def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Numbers) -> int:
-    """Fill the answer of a contact problem; return a `SolveStatus`.
-
-    Args:
-        a: the problem.
-        out: filled; impulse and state are read for a warm start.
-        work, words: the same memory as numbers and as integers.
-        o: tolerances.
-    """
+@kernel
+def fixed_size(a: Arrays) -> tuple[int, int, int, int]:
+    """Return the memory that does not depend on islands, and what of it small arrays take."""
     m, n, rows = a.free.shape[0], a.law.shape[0], a.target.shape[0]
     trees = a.tree.shape[0] - 1
     below_size, C_size, widest, most = 0, 0, 1, 1
@@ -75,6 +68,32 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         most = max(most, dim)
     fixed = MOTIONS * m + BY_ROW * rows + a.values.shape[0] + a.inertia.shape[0] + C_size
     fixed += BY_CONSTRAINT * n + SMALL + widest * most + below_size + 9 * trees + 6 * n + 4
+    return fixed, below_size, C_size, widest * most
+
+
+@kernel
+def most_memory(a: Arrays) -> int:
+    """Return memory that suffices for a problem and for every part of it."""
+    trees, coordinates = a.tree.shape[0] - 1, 0
+    for t in a.panel_tree:
+        coordinates += a.tree[t + 1] - a.tree[t]
+    coordinates = min(coordinates, a.free.shape[0])
+    return fixed_size(a)[0] + 3 * trees * trees + 6 * trees + coordinates * coordinates
+
+
+@entry
+def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Numbers) -> int:
+    """Fill the answer of a contact problem; return a `SolveStatus`.
+
+    Args:
+        a: the problem.
+        out: filled; impulse and state are read for a warm start.
+        work, words: the same memory as numbers and as integers.
+        o: tolerances.
+    """
+    m, n, rows = a.free.shape[0], a.law.shape[0], a.target.shape[0]
+    trees = a.tree.shape[0] - 1
+    fixed, below_size, C_size, CG_size = fixed_size(a)
     out.report[NEEDED] = fixed
     if fixed > work.shape[0]:
         return MORE_MEMORY
@@ -92,8 +111,8 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
     at += BY_CONSTRAINT * n
     small = work[at : at + SMALL].reshape(2 * MEMORY + 1, MEMORY)
     at += SMALL
-    CG = work[at : at + widest * most]
-    at += widest * most
+    CG = work[at : at + CG_size]
+    at += CG_size
     below = words[at : at + below_size]
     at += below_size
     by_tree = words[at : at + 6 * trees].reshape(6, trees)

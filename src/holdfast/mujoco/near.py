@@ -19,6 +19,7 @@ from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, Solve
 from holdfast.contact.ladder import NEEDED
 from holdfast.contact.options import DEFAULT
 from holdfast.contact.reduce import solve_reduced
+from holdfast.contact.solve import most_memory
 from holdfast.mujoco.constraints import row_speed
 from holdfast.mujoco.structs import floats, words
 
@@ -64,6 +65,15 @@ def solve_near(a: Arrays, answer: Answer, memory: int, size: int, near: float) -
     if status == _MORE_MEMORY:
         return status
     return solve_whole(a, answer, memory, size)
+
+
+@kernel
+def memory_needed(a: Arrays) -> int:
+    """Return memory that suffices for a solve, whatever constraints are near."""
+    n, m, panels = a.law.shape[0], a.free.shape[0], a.panel_tree.shape[0]
+    part = 5 * n + 2 + 2 * panels + 5 * a.target.shape[0]
+    reduced = 3 * a.tree.shape[0] + panels + a.values.shape[0] + 4 * a.inertia.shape[0] + 4 * m
+    return part + reduced + most_memory(a)
 
 
 @kernel

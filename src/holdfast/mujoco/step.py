@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast._jit import CEntry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
-from holdfast.contact.ladder import JAMMED, NEEDED, RESIDUAL
+from holdfast.contact.ladder import JAMMED, RESIDUAL
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
@@ -30,7 +30,7 @@ from holdfast.mujoco.constraints import (
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
-from holdfast.mujoco.near import solve_near
+from holdfast.mujoco.near import memory_needed, solve_near
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
     DISCRETE,
@@ -58,25 +58,25 @@ from holdfast.mujoco.writeback import (
 )
 
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
-MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
+
+
+@kernel
+def has_room(s: Any, arrays: Arrays, rest: int) -> bool:
+    """Return whether memory suffices for the solves of a step and of a correction.
+
+    Memory never decides what is solved: where it does not suffice, nothing is.
+    """
+    s.work_needed = (rest - s.work) // 8 + correction_size(s) + memory_needed(arrays)
+    s.capacity_needed = 0
+    return s.work_needed <= s.work_size and s.constraints <= s.memo_size
 
 
 @kernel
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
-    """Stage 3: find velocity and impulses; return DONE, MORE_MEMORY or UNSOLVED.
-
-    The solve leaves room for the arrays of a correction, whose own solve needs as much: memory
-    never decides whether there is one.
-    """
-    left = s.work_size - (rest - s.work) // 8 - correction_size(s)
-    if left < 0:
-        s.work_needed = s.work_size - left
-        return Status.MORE_MEMORY
+    """Stage 3: find velocity and impulses; return DONE or UNSOLVED."""
+    left = s.work_size - (rest - s.work) // 8
     status = solve_near(arrays, answer, rest, left, s.near * s.size / s.h)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
-    if status == MORE_MEMORY:
-        s.work_needed = s.work_size - left + np.int64(answer.report[NEEDED])
-        return Status.MORE_MEMORY
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
     return Status.UNSOLVED
@@ -114,10 +114,9 @@ def find_motion(s: Any, api: Any) -> int:
     status = read_constraints(s, api)
     if status != Status.DONE:
         return status
-    if s.constraints > s.memo_size:  # or the warm start would depend on what was stepped before
-        s.work_needed = s.capacity_needed = 0
-        return Status.MORE_MEMORY
     arrays, answer, cs, rest = carve(s)
+    if not has_room(s, arrays, rest):
+        return Status.MORE_MEMORY
     if s.only_read == 1:
         return Status.STOPPED
     if s.integrator != DISCRETE and is_free(s, arrays, cs):
@@ -145,10 +144,9 @@ def find_motion(s: Any, api: Any) -> int:
             status = read_constraints(s, api)
             if status != Status.DONE:
                 return status
-            if s.constraints > s.memo_size:
-                s.work_needed = s.capacity_needed = 0
-                return Status.MORE_MEMORY
             arrays, answer, cs, rest = carve(s)
+            if not has_room(s, arrays, rest):
+                return Status.MORE_MEMORY
             recall(s, arrays, cs, answer)
         else:
             update_gaps(s, arrays, cs)
