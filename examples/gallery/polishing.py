@@ -15,13 +15,15 @@ SCENE = """
     <geom name="table" type="box" size=".5 .3 .05" pos="0 0 -.05" friction="0.3" rgba=".8 .8 .8 1"/>
     <body name="tool" pos="-.2 0 .05" gravcomp="1">
       <joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
-      <geom name="tool" type="sphere" size=".03" mass="1" friction="0.3" rgba=".85 .45 .2 1"/>
+      <geom name="tool" type="sphere" size=".03" mass="1" friction="0.3" rgba=".85 .45 .2 .4"/>
+      <geom type="cylinder" size=".008 .06" pos="0 0 .09" mass="0" contype="0" conaffinity="0"
+            rgba=".3 .4 .6 1"/>
     </body>
   </worldbody>
   <actuator><velocity name="x" joint="x" kv="500"/><motor name="z" joint="z"/></actuator>
 </mujoco>
 """
-CAMERA = {"azimuth": 110, "elevation": -15, "distance": 1.0, "lookat": (0, 0, 0)}
+CAMERA = {"azimuth": 110, "elevation": -15, "distance": 0.33, "lookat": (0.2, 0, 0.06)}
 WANTED = 10.0  # [N]
 
 

@@ -243,7 +243,7 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
             kept = miss
         else:
             changed = read_states(sy, isl, v.r, v.u, 0.0, state)
-        if changed == 0 and held > 0.1 * o.stop * sigma:  # rows that are nearly dependent
+        if changed == 0 and held > o.stop * sigma:  # rows that are nearly dependent
             rho = max(STIFFEN * rho, o.least_compliance)
     if kept < miss:
         store(sy, isl, kept_work, v.new)

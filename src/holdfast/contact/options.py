@@ -21,13 +21,12 @@ class Options:
             the certificate, because what is left of it adds up from step to step, and exactly at
             the friction angle motions are off by more than the residual.
         approximate: residual up to which a step may take an answer that misses the certificate.
-        canonical_compliance: compliance of all rows about zero impulses, with which a problem is
-            solved first. Small enough to find the contacts that stick and slide, large enough
-            that there is one answer and Newton's method finds it.
-        active_compliance: the same when it is known which contacts stick and slide: what is left
-            of it is taken out by refinement. Much smaller, and rounding would make the impulses
-            inaccurate; much larger, and refinement would take longer.
-        least_compliance: where the proximal steps stop to make it smaller.
+        canonical_compliance: compliance that Newton's method starts with near an answer; it starts
+            with more farther away. Large enough that it settles in a few iterations.
+        active_compliance: compliance of the rows that hold, when it is known which contacts stick
+            and slide: what is left of it is taken out by refinement. Much smaller, and rounding
+            would make the impulses inaccurate; much larger, and refinement would take longer.
+        least_compliance: compliance is never reduced below this.
         zero_row: rows shorter than this part of the longest one are what cancellation left of a
             row of zeros.
     """

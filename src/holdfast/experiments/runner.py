@@ -179,7 +179,7 @@ def _check_names(experiment: str, trials: Sequence[Trial]) -> None:
         raise InputError("trial", f"{bad[0]!r} cannot name a file; use letters, digits, . _ -")
     twice = {name for name in names[1:] if names[1:].count(name) > 1}
     if twice:
-        raise InputError("trial", f"{min(twice)!r} is there twice in {experiment}")
+        raise InputError("trial", f"{min(twice)!r} appears twice in {experiment}")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ class StepOptions:
         gravity_reserve: plus this times ``h^2 |g|``,
         size_reserve: plus this times the radius of a geom, or the range of a joint or tendon, for
             motion that starts within the step.
-        touching: gaps below this are closed.
+        touching: gaps below this count as closed.
         adhesion_margin: distance below which surfaces with adhesion attract each other.
         row_rounding: rows of contacts shorter than this part of the size of the scene are rounding.
         narrow_pyramid: friction below which the edges of a pyramid do not determine its axes.

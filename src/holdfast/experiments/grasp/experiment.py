@@ -41,7 +41,7 @@ class Method:
 
     @property
     def ours(self) -> bool:
-        """Whether it is no-slip by the modified PPM."""
+        """Whether it is no-slip by the modified PPM or by the contact solve."""
         return self.label in (PPM, PRESSED)
 
 

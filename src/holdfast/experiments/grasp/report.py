@@ -64,22 +64,22 @@ _SCENE = [
 _MUJOCO = [
     "The same boxes as an MJCF model, m = 14, with the contacts that MuJoCo's own collision "
     "detection finds, stepped by `mj_step` with several settings and by `hf.Stepper`. The recipe "
-    "is the one of MuJoCo's documentation against slip: elliptic cones, impratio 10, noslip "
-    "iterations; converged is the same with 1000 iterations and tolerance 0.",
-    "MuJoCo's contacts are soft by design: boxes first sink in by what the squeeze asks for, and "
-    "without noslip they creep. That is a choice of that simulator, not an error; the table shows "
-    "what it amounts to here.",
+    "is what MuJoCo's documentation recommends against slip: elliptic cones, impratio 10, noslip "
+    "iterations. Converged is the same with 1000 iterations and tolerance 0.",
+    "MuJoCo's contacts are soft by design: boxes first sink in as far as the squeeze requires, and "
+    "without noslip they creep. This is a design choice, not an error; the table shows how large "
+    "the effect is here.",
 ]
 
 
 def _longer(results: Results) -> Iterator[str]:
     """On rows of other lengths and on the negative control."""
     yield (
-        "The original gave tangent rows to half of the contacts only, so rows of three and four "
+        "The original gave tangent rows to only half of the contacts, so rows of three and four "
         "boxes fell. A row that statics allows should be held, whatever its length. Eight boxes "
-        "with ten newtons each are close to what a squeeze can carry at all: the weight bends the "
+        "of ten newtons each are close to what a squeeze can carry at all: the weight bends the "
         "row with n m g L / 8 = 78.5 N m, the squeeze resists with F a = 80 N m. Soft contacts "
-        "shift the pressure off the edge, and have no such reserve."
+        "shift the pressure away from the edge and do not have this reserve."
     )
     yield (
         "The negative control is beyond that limit: eight boxes of 0.1 kg and 5 cm between pads "
@@ -91,8 +91,8 @@ def _longer(results: Results) -> Iterator[str]:
         yield (
             'Through MuJoCo the paper\'s model to the letter (`grip="all"`) does not let it open: '
             "contacts are listed within a margin there, and that model holds the tangents of every "
-            "listed contact, also of one that has opened by a hair. That is the model's failure, "
-            'not a solver\'s. With `grip="loaded"`, the default, contacts grip only where they are '
+            "listed contact, including one that has just opened. This is a failure of the model, "
+            'not of a solver. With `grip="loaded"`, the default, contacts grip only where they are '
             "pressed."
         )
 
@@ -109,31 +109,32 @@ def _differences(results: Results) -> Iterator[str]:
         f"is {loose['farthest']:.1e} m. Solved to 1e-10, the same LCP lets them move by "
         f"{tight['farthest']:.1e} m, because where contacts are redundant the model's motion is "
         "not unique: friction goes where Lemke's method happens to put the normal force. What the "
-        "paper saw was its solver's failure (Lemke with loose tolerances on its own assembly of "
-        "the LCP, with friction of the same sign on both bodies), not the model's."
+        "paper saw was a failure of its solver (Lemke with loose tolerances on its own assembly of "
+        "the LCP, with friction of the same sign on both bodies), not of the model."
     )
     yield (
         f"**Ratios.** The paper compares whole simulations in MATLAB: {published:.1f}. Here all "
         f"solvers are compiled kernels under one Python interface, and a whole step of "
-        f"Stewart-Trinkle takes {ours.median:.1f} times that of no-slip ({ours.range()}); the "
-        f"contact solves alone, both solved tightly, {solve.median:.1f} times ({solve.range()}). "
-        "Contacts, the problem and its checks cost the same in both and dilute the ratio of steps."
+        f"Stewart-Trinkle takes {ours.median:.1f} times as long as one of no-slip "
+        f"({ours.range()}); the contact solves alone, both with tight tolerances, take "
+        f"{solve.median:.1f} times as long ({solve.range()}). Finding contacts, making the problem "
+        "and checking it cost the same in both, which reduces the ratio of steps."
     )
     yield (
         "**Contact normals.** A footnote of the paper speaks of three normals per corner. Its "
         "sources list each corner three times with the same normal, along the row, and so does "
-        "this scene: rank of N 9, of [J; S; T] 18, and of the 36 x 36 matrix 5."
+        "this scene: N has rank 9, [J; S; T] rank 18, and the 36 x 36 matrix rank 5."
     )
 
 
 def _fate(loose: Mapping[str, Any]) -> str:
     """What became of the boxes under the paper's tolerances."""
     if loose["ended"]:
-        return f"Here the run with these tolerances goes on to step {loose['steps']}: " \
+        return f"Here the run with these tolerances ends at step {loose['steps']}: " \
                f"{loose['ended']}."  # fmt: skip
     if min(loose["held"].values()) < 2:
         return "Here boxes are lost, too."
-    return f"That does not reproduce: here they are held for all {loose['steps']} steps."
+    return f"This was not reproduced: here they are held for all {loose['steps']} steps."
 
 
 def target_table(results: Results) -> Table:
@@ -227,8 +228,8 @@ def drift_figure(results: Results) -> Figure:
     axes.set_xlabel("steps of 0.01 s")
     axes.set_ylabel("largest drift so far [m]")
     axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return Figure("grasp_drift", figure, "How far the worse of two boxes has moved from where it "
-                  "was held, through MuJoCo.")  # fmt: skip
+    return Figure("grasp_drift", figure, "Largest distance that either box has moved from its "
+                  "initial position, through MuJoCo.")  # fmt: skip
 
 
 def _pictures(results: Results) -> tuple[list[Figure], list[str]]:

@@ -115,18 +115,17 @@ def held_table(results: Results, *, reduced: bool, boxes: list[int], name: str) 
 _COLUMNS = (
     "Times are medians over the trials of the median step, in one process, all methods taking "
     "turns in each trial, as many steps in a row as the paper timed; the spread is the smallest "
-    "and largest trial. Held: moved by less than 1 % of its size. A `?` stands where a run did "
-    "not get so far. Complementarity: the largest over the run "
-    "of min(impulse, separation speed), both relative."
+    "and largest trial. Held: moved by less than 1 % of its size. A `?` marks a run that did not "
+    "get that far. Complementarity: the largest value over the run of min(impulse, separation "
+    "speed), both relative."
 )
 _NOTES = {
     False: _COLUMNS + " Contact solve: from `ContactProblem` to forces, public API. Pivots of the "
-    "modified PPM do not count the loading of the equality rows; those of the last row count all "
-    "rounds, and the sharing of forces.",
+    "modified PPM do not count the loading of the equality rows; the last row uses the contact "
+    "solve and counts factorisations.",
     True: _COLUMNS + " Contact solve: `mj_fwdConstraint` for MuJoCo; from rows to certified "
     "forces for ours. MuJoCo's friction coefficient is its default of 1, which is enough to hold, "
-    "but for the row that has the paper's 100. Ratios are to "
-    "the last row.",
+    "except in the row with the paper's 100. Ratios are to the last row.",
 }
 
 
@@ -153,7 +152,7 @@ def paper_table(results: Results) -> Table:
 
 _BESIDE = (
     "Whole simulation: ten steps with everything included, as in the paper, one row per method. "
-    "Seconds do not travel between machines; ratios within a run do. Ours over the paper's: "
+    "Seconds cannot be compared between machines; ratios within a run can. Ours over the paper's: "
     "below 1 is less than the paper's figure."
 )
 

@@ -29,7 +29,7 @@ ASIDE, ASKEW = 0.005, np.radians(2.0)  # largest start beside the line [m], and 
 NO_SLIP, LETTER, SHELL = "no-slip", "no-slip-all", "drumwright-shell"
 DEFAULT, RECIPE = "mujoco", "mujoco-noslip"
 LABELS = {
-    NO_SLIP: "no-slip, modified PPM",
+    NO_SLIP: "no-slip where pressed, contact solve",
     LETTER: "no-slip to the paper's letter, modified PPM",
     SHELL: f"Drumwright–Shell, µ = {MU:g}",
     DEFAULT: "MuJoCo, default",

@@ -50,17 +50,18 @@ def _scene(results: Results) -> Iterator[str]:
         "figures, on flat ground and on a terrain map of its own: "
         f"{SAMPLES} x {SAMPLES} samples over 1 m x 1 m, waves of {100 * SHORTEST:g} to "
         f"{100 * LONGEST:g} cm added and scaled to {100 * PEAK:g} cm from the lowest to the "
-        f"highest place, drawn from a seed (slope {100 * sum(mean) / len(mean):.0f} % in the mean, "
+        f"highest point, drawn from a seed (slope {100 * sum(mean) / len(mean):.0f} % in the mean, "
         f"{100 * max(most):.0f} % at most). The original's heights had a standard deviation of a "
         "micrometre and were looked up wrongly: it walked on flat ground."
     )
     yield (
         f"It trots: duty factor {gait.duty:g}, period {gait.period:g} s, steps {gait.lift:g} m "
         f"high, {gait.speed:g} m/s commanded. Feet follow Bezier curves, joint angles come from "
-        "inverse kinematics, servos are PD with damping on the error of the speed. The height of "
-        "the next foothold is looked up in the map; a foot that touches ends its swing, and is "
-        "gently asked to carry; strides are steered back to the line. The published step height "
-        "suffices on this terrain. All methods get the same controller, each on its own state."
+        "inverse kinematics, servos are PD controllers with damping on the velocity error. The "
+        "height of the next foothold is looked up in the map; a foot that touches the ground ends "
+        "its swing and is loaded gradually; strides are steered back to the line. The published "
+        "step height suffices on this terrain. All methods have the same controller, each on its "
+        "own state."
         f" Symplectic Euler at 1 ms; Drumwright–Shell with µ = {MU:g}."
     )
 
@@ -71,11 +72,11 @@ def _differences(results: Results) -> Iterator[str]:
     whole = ", ".join(f"{ratio(results, g, SHELL, NO_SLIP).median:.1f} ({g})" for g in there)
     alike = ", ".join(f"{ratio(results, g, SHELL, LETTER).median:.1f} ({g})" for g in there)
     yield (
-        f"**Ratio.** A step of Drumwright–Shell takes so many times that of no-slip: {whole}. Part "
-        "of that is craft, not method: the library finds no-slip motions in one compiled search, "
+        f"**Ratio.** The time of a step of Drumwright–Shell over that of no-slip is {whole}. Part "
+        "of this is implementation, not method: no-slip motions are found in one compiled search, "
         "while for Drumwright–Shell the problem is made and checked in Python before compiled "
-        'kernels solve it. Against the paper\'s own model (`grip="all"`), which goes the same way '
-        f"through Python, the ratio is {alike}: that is the one to hold against the paper's."
+        'kernels solve it. Over the paper\'s own model (`grip="all"`), which takes the same way '
+        f"through Python, the ratio is {alike}: this is the one to compare with the paper's."
     )
     far = {
         g: min(each["walks"][LETTER]["distance"] / each["walks"][NO_SLIP]["distance"]
@@ -85,17 +86,17 @@ def _differences(results: Results) -> Iterator[str]:
     yield (
         "**The paper's model as it stands** holds the tangents of every listed contact, pressed or "
         "not. Where a foot has several contacts with different normals, as on a terrain map, it "
-        "can hardly be lifted. Distance walked, as part of that of the library's default: "
+        "can hardly be lifted. Distance walked, relative to the library's default: "
         + ", ".join(f"{100 * part:.0f} % ({g})" for g, part in far.items()) + "."
     )  # fmt: skip
     ours = [each["walks"][NO_SLIP] for g in there for each in walked(results, g)]
     jammed, steps = sum(walk["jammed"] for walk in ours), sum(walk["steps"] for walk in ours)
     slip, down = (max(walk[what] for walk in ours) for what in ("slip_most", "touchdown_most"))
     yield (
-        f"**Slip.** Feet on the ground slide by {slip:.1g} m in the worst stance. In the one step "
-        f"with which it comes down a foot moves by {down:.1g} m at most along the ground. In "
-        f"{jammed} of {steps} steps a foot jams: held it is not pressed, released it is. Then it "
-        "is held, and the step is marked as inconsistent: no finite friction does that."
+        f"**Slip.** Feet on the ground slide by {slip:.1g} m in the worst stance. In the step in "
+        f"which it comes down, a foot moves by at most {down:.1g} m along the ground. In {jammed} "
+        f"of {steps} steps a foot jams: held it is not pressed, released it is. It is then held, "
+        "and the step is marked as inconsistent, because no finite friction would do that."
     )
 
 
@@ -116,7 +117,7 @@ def _ended(results: Results) -> Iterator[str]:
         walks = [each["walk"] for each in slid(results, ground)]
         far = ", ".join(f"{walk['distance']:.2f} m in {walk['seconds']:g} s" for walk in walks)
         yield (
-            f"**{ground.capitalize()}.** The robot gets {far}. The whole run takes "
+            f"**{ground.capitalize()}.** The robot covers {far}. The whole run takes "
             f"{whole.median:.2f} times as long with Lemke: most of the time goes into kinematics, "
             "collision detection and finding the times of impact, which are the same for both."
         )

@@ -94,10 +94,10 @@ def times_table(results: Results) -> Table:
         "contacts are pressed, the library's default, in one compiled search. Second row: the "
         "paper's model as it stands (`grip=\"all\"`), where every listed contact holds; its "
         "problems are made in Python, as Drumwright–Shell's are. Contact solves: from rows to "
-        "forces. MuJoCo's solver is part of `mj_step` and is not timed apart. Contacts: those of "
-        "the problem that is solved. Fallbacks: solves that the compiled search left to the long "
-        "way. Jammed: steps in which no set of contacts was found that are pressed exactly where "
-        "they stick; such a foot is held, and the answer is certified all the same.",
+        "forces. MuJoCo's solver is part of `mj_step` and is not timed separately. Contacts: those "
+        "of the problem that is solved. Fallbacks: solves that were left to another method. "
+        "Jammed: steps in which no set of contacts was found that stick exactly where they are "
+        "pressed; such a foot is held, and the answer is certified nevertheless.",
     )  # fmt: skip
 
 
@@ -135,10 +135,10 @@ def motion_table(results: Results) -> Table:
         "locomotion_motion", f"The walk, {duration(results)}", rows,
         "Worst of all trials; energy is the median. Slip: path of the contact point along the "
         "ground in one stance while its contact is pressed, by the velocity that was solved for, "
-        "from touchdown on. Touchdown: the same in the one step with which a foot comes down, in "
-        "the air until it ends. Aloft: steps of a stance in which the foot is off the ground. "
-        "Drift: how far the contact points really moved in one stance, with what the time step "
-        "adds to second order. Heading and distance from the line at the end. Falls: the trunk "
+        "from touchdown on. Touchdown: the same in the single step in which a foot comes down. "
+        "Aloft: steps of a stance in which the foot is off the ground. "
+        "Drift: how far the contact points actually moved in one stance, including second-order "
+        "errors of the time step. Heading and distance from the line at the end. Falls: the trunk "
         "touches the ground or tips by more than 60 degrees. Energy: positive mechanical work of "
         "the servos, torque times joint speed with braking counted as zero, per metre walked.",
     )  # fmt: skip
@@ -196,12 +196,12 @@ def viscous_table(results: Results) -> Table:
             })  # fmt: skip
     return Table(
         "locomotion_viscous", f"Viscous contact, {duration(results)}, RK4 at 1 ms", rows,
-        "Each LCP of the simulation is solved by both, one right after the other, taking turns in "
-        "who goes first; modified PPM's answer is used. Running time: CPU time of the steps, "
+        "Each LCP of the simulation is solved by both, one right after the other, in alternating "
+        "order; the answer of the modified PPM is used. Running time: CPU time of the steps, "
         "without the solves of the other. Both answers are certified by the same criterion. "
         "Lemke's method needs the dense matrix; forming it is in its running time and in the "
-        "ratio of solves, not in its mean time of a solve. Modified PPM takes rows and inertia as "
-        "they are. Fallbacks: answers that needed a coarser rank tolerance. Settled: steps with "
+        "ratio of solves, not in its mean time of a solve. The modified PPM takes rows and inertia "
+        "as they are. Fallbacks: answers that needed a coarser rank tolerance. Settled: steps with "
         "so many impacts that they were finished at velocity level. Difference: between the "
         "accelerations, relative.",
     )  # fmt: skip
@@ -234,8 +234,8 @@ def paper_table(results: Results) -> Table:
     return Table(
         "locomotion_paper", "The paper's figures beside ours", rows,
         f"Paper: {paper.WALK_NO_SLIP.source}; {paper.WALK_PPM.source}. Re-run: "
-        f"{paper.RERUN_WALK_NO_SLIP.source}. The paper's machine and code are others: only "
-        "ratios compare. The paper's flat ground was meant to be a terrain.",
+        f"{paper.RERUN_WALK_NO_SLIP.source}. The paper's machine and code were different: only "
+        "ratios can be compared. The paper's flat ground was meant to be a terrain.",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How often solvers fail, or say solved and are not, on recorded problems."""
+"""How often solvers fail, or report success with a wrong answer, on recorded problems."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _solver_table(results: Mapping[str, dict[str, Any]]) -> Table:
             row[group] = f"{_count(some, 'accurate')}/{len(some)}"
         rows.append(row)
     note = (
-        "Failed: the solver said so. Wrong: it said solved, with a residual beyond "
+        "Failed: the solver reported it. Wrong: it reported success with a residual above "
         f"{ACCURATE:.0e}, measured on F and e by the same rule for all. The last columns: "
         "accurate answers by group."
     )
@@ -193,8 +193,8 @@ def _model_table(results: Mapping[str, dict[str, Any]]) -> Table:
         "The recorded contact problems with their tangents and joints, from problem to forces. "
         f"Wrong: some residual of the solution (slip, penetration, complementarity, joints, "
         f"momentum) is beyond {EXACT:.0e}. Slips, and says why: tangents so nearly dependent that "
-        "Find-Indices takes some for redundant; the motion then depends on its tolerance, and the "
-        "solution carries the flag `rank_ambiguous`."
+        "Find-Indices takes some of them as redundant; the motion then depends on its tolerance, "
+        "and the solution has the flag `rank_ambiguous`."
     )
     return Table("robustness_models", "Models on the recorded contact problems", rows, note)
 
@@ -204,8 +204,8 @@ _TEXT = [
     "ContactBench; problems on which the paper's Algorithm 1 cycles; 200 no-slip LCPs of a walking "
     "quadruped; textbook LCPs. They are in `tests/data` of the repository.",
     "The paper reports no failures of its pivoting method. A re-run of its public sources does: "
-    "in the walking experiment it hits its limit of pivots in a quarter of the solves that are not "
-    "trivial, and falls back to Lemke. The listing itself is run here in two readings: as printed, "
-    "with comparisons to zero, and with tolerances. Both cycle or meet singular matrices; the "
-    "documentation has the reasons and the mends.",
+    "in the walking experiment it reaches its pivot limit in a quarter of the non-trivial solves "
+    "and falls back to Lemke. The listing itself is run here in two readings: as printed, with "
+    "comparisons to zero, and with tolerances. Both cycle or meet singular matrices; the "
+    "documentation has the reasons and the fixes.",
 ]

@@ -29,7 +29,7 @@ _TEXT = [
     f"to the test: a tower of {BODIES} cubes (m = {6 * BODIES}) with up to a million contact "
     f"points scattered over its interfaces, and towers of growing height with {CONTACTS} points.",
     "Every time is that of `model.solve(problem)`: from a checked problem to certified forces. "
-    "Methods that form a dense matrix go on to larger problems until a solve takes too long or "
+    "Methods that form a dense matrix are given larger problems until a solve takes too long or "
     "the matrix is too large; the table says where they stopped. The exponents of those that do "
     "not get far beyond 1000 contacts are fitted to the largest three sizes that they reach.",
 ]
@@ -62,8 +62,8 @@ def _missed(results: Mapping[str, dict[str, Any]]) -> Iterator[str]:
         fitted, beyond = fit(points, "n"), fit(points, "n", BEYOND)
         if method.ours and fitted is not None and beyond is not None and fitted[0] > MOST:
             cache = (
-                "Rows of a thousand contacts fit into the caches of a processor, those of a "
-                "million do not, which makes each contact more expensive on the way."
+                "The rows of a thousand contacts fit into the caches of a processor, those of a "
+                "million do not, so that each contact becomes more expensive."
             )
             yield (
                 f"**{method.label[0].upper()}{method.label[1:]}: {fitted[0]:.2f} instead of at "
@@ -92,7 +92,7 @@ def _exponents(results: Mapping[str, dict[str, Any]]) -> Table:
         rows.append(row)
     note = (
         "Least squares in logarithms. Steepest: largest slope between neighbouring sizes, which a "
-        "fit can hide; where rows no longer fit into a cache it rises for a moment."
+        "fit can hide; it rises temporarily where rows no longer fit into a cache."
     )
     return Table("scaling_exponents", "Fitted exponents", rows, note)
 
