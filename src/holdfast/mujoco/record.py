@@ -72,7 +72,7 @@ _STATE = (  # of the step under way
     "pyramidal", "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
     "capacity_needed", "constraints", "rows", "panels", "entries", "retry",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
-    "told_overlap", "told_rk4", "told_uncertified",
+    "told_overlap", "told_rk4", "told_uncertified", "collided",
 )  # fmt: skip
 _LOOP = (  # of many steps in one call
     "more",  # steps to take after the one under way
@@ -102,10 +102,11 @@ _BUFFERS = (  # filled by the step
     "inertia", "free", "scratch", "displacement",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
-    "memo_key", "memo_state", "memo_impulse", "left", "mocap_pose",
+    "memo_key", "memo_state", "memo_impulse", "left", "mocap_pose", "kept_contacts",
 )  # fmt: skip
 _SIZES = (
-    "work_size", "capacity", "memo_size", "memo_count", "nwarned", "nblock", "nscratch",
+    "work_size", "capacity", "memo_size", "memo_count", "kept_count", "nwarned", "nblock",
+    "nscratch",
 )  # fmt: skip
 _NUMBERS = (
     "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over",

@@ -33,6 +33,7 @@ from holdfast._jit import entry, fast_kernel, kernel
 from holdfast.linalg import ltl
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.persistent import add_kept
 from holdfast.mujoco.record import Inertia, Status, record_at
 from holdfast.mujoco.structs import data_at, floats, integers, words
 
@@ -204,12 +205,19 @@ def widen_at(address: int) -> None:
         reach.widen_margins(s)
 
 
-@entry
-def add_nearest_at(address: int) -> None:
-    """Add the contacts of `reach.add_nearest` to the step of the record at an address."""
-    s = record_at(address)
+@kernel
+def complete_contacts(s: Any, api: Any) -> None:
+    """Add the contacts to the list that MuJoCo's collision detection leaves out."""
     if s.adhesive == 0:
-        reach.add_nearest(s, c_api.api_at(s.api))
+        reach.add_nearest(s, api)
+    add_kept(s, api)
+
+
+@entry
+def complete_contacts_at(address: int) -> None:
+    """Complete the list of contacts of the step of the record at an address."""
+    s = record_at(address)
+    complete_contacts(s, c_api.api_at(s.api))
 
 
 @kernel
@@ -239,8 +247,7 @@ def memory_warnings(s: Any) -> int:
 def list_constraints(s: Any, api: Any) -> None:
     """List contacts and limits within the present margins, and their rows."""
     c_api.call(api.mj_collision, s.model, s.data)
-    if s.adhesive == 0:
-        reach.add_nearest(s, api)
+    complete_contacts(s, api)
     c_api.call(api.mj_makeConstraint, s.model, s.data)
 
 
@@ -268,6 +275,7 @@ def forward(s: Any, api: Any) -> None:
         reach.widen_margins(s)
     if s.integrator == DISCRETE:  # its metric is built by the whole stage only
         c_api.call(api.mj_fwdPosition, m, s.data)
+        s.collided = d.ncon
     else:
         c_api.call(api.mj_makeM, m, s.data)
         c_api.call(api.mj_factorM, m, s.data)

@@ -31,6 +31,7 @@ from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
 from holdfast.mujoco.near import memory_needed, solve_near
+from holdfast.mujoco.persistent import is_given
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
     DISCRETE,
@@ -47,7 +48,7 @@ from holdfast.mujoco.smooth import (
 )
 from holdfast.mujoco.stabilization import correction_size, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
-from holdfast.mujoco.warm_start import recall, remember
+from holdfast.mujoco.warm_start import keep_added, recall, remember
 from holdfast.mujoco.writeback import (
     integrate,
     list_as_user,
@@ -203,16 +204,6 @@ def integrate_freely(s: Any, api: Any) -> None:
 
 
 @kernel
-def is_given(s: Any) -> bool:
-    """Return whether the position at the start was not left there by the last step."""
-    before, left = floats(s.before, 1, s.nstate)[0], floats(s.left, 1, s.nq)[0]
-    given = False
-    for k in range(s.nq):
-        given = given or before[1 + k] != left[k]
-    return given
-
-
-@kernel
 def leave(s: Any) -> None:
     """Remember what the next step of the same data has to know."""
     d = data_at(s.data)
@@ -256,6 +247,7 @@ def finish(s: Any, api: Any) -> int:
     violations(s, arrays, cs, answer.velocity)
     stabilize(s, api, arrays, cs, answer, rest, given)
     remember(s, arrays, cs, answer)
+    keep_added(s, arrays, cs, answer)
     leave(s)
     s.fastest = max(s.fastest, sliding_speed(s, arrays, cs, answer))
     s.lacks = s.quiet == 0 and lacks_friction(s, arrays, cs, answer)
@@ -290,7 +282,7 @@ def write(s: Any, api: Any) -> int:
     if s.contact_free == 1:
         write_freely(s, api)
         s.left_over = 0.0
-        s.memo_count = 0
+        s.memo_count = s.kept_count = 0
         if s.callbacks == 1:
             return Status.FREE
     else:
@@ -346,7 +338,7 @@ def take_step(s: Any) -> int:
             integrate_freely(s, api)
         leave(s)
     if leaves_bounds(s):
-        s.memo_count = 0
+        s.memo_count = s.kept_count = 0
         return Status.DIVERGED
     return status
 

@@ -44,6 +44,7 @@ from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.record import RECORD, Stage, Status
 from holdfast.mujoco.step import carve_in_python, step_at
 from holdfast.mujoco.support import check_data, check_finite, check_timestep, whole_number
+from holdfast.mujoco.warm_start import MOST
 from holdfast.mujoco.writeback import LIMIT_SENSORS
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -62,7 +63,7 @@ class History:
     corrections of the position went.
     """
 
-    scalars = ("left_time", "memo_count", "retry", "stuck", "last_left_over")
+    scalars = ("left_time", "memo_count", "kept_count", "retry", "stuck", "last_left_over")
 
     def __init__(self, model: Any) -> None:
         self.left = np.full(model.nq, np.nan)
@@ -70,6 +71,7 @@ class History:
         self.values: dict[str, Any] = dict.fromkeys(self.scalars, 0) | {"left_time": np.nan}
         self.memo_key, self.memo_state = np.zeros((2, 64), dtype=np.int64)
         self.memo_impulse = np.zeros((64, COLUMNS))
+        self.kept_contacts = np.zeros(MOST * structs.CONTACT_SIZE, dtype=np.uint8)
 
     def grow(self, size: int) -> None:
         """Make room for so many constraints; what is remembered stays."""
@@ -263,7 +265,7 @@ class Stepper:
         self._data, self._history, self._outcome = _nothing, None, None
         self._histories = {}
         self._stepped = False
-        self._set(work_size=0, capacity=0, memo_size=0, memo_count=0, nwarned=0)
+        self._set(work_size=0, capacity=0, memo_size=0, memo_count=0, kept_count=0, nwarned=0)
         self._fill_record(self.private.user)
         self._end_step()
         self._set(**dict.fromkeys(History.scalars, 0) | {"left_time": np.nan})
@@ -318,7 +320,7 @@ class Stepper:
     def _put_history(self, history: History) -> None:
         self._put(memo_key=history.memo_key, memo_state=history.memo_state,
                   memo_impulse=history.memo_impulse, left=history.left,
-                  mocap_pose=history.mocap_pose)  # fmt: skip
+                  mocap_pose=history.mocap_pose, kept_contacts=history.kept_contacts)  # fmt: skip
         self._set(memo_size=len(history.memo_key))
 
     def _attach(self, data: Any) -> None:
@@ -509,7 +511,7 @@ class Stepper:
         status = int(smooth.begin_at(at))
         if status == Status.DONE:
             forward_in_python(self.private, data, widen=lambda: smooth.widen_at(at),
-                              complete=lambda: smooth.add_nearest_at(at))  # fmt: skip
+                              complete=lambda: smooth.complete_contacts_at(at))  # fmt: skip
         return status
 
     def _step_freely_in_python(self, data: Any) -> None:
@@ -546,7 +548,7 @@ class Stepper:
             data.warning[kind].number + 1,
         )
         assert self._history is not None
-        self._set(left_time=np.nan, memo_count=0)
+        self._set(left_time=np.nan, memo_count=0, kept_count=0)
 
     def _diverged(self, data: Any) -> tuple[str, int, int]:
         """Which coordinate is out of bounds: in words, MuJoCo's warning, its number."""

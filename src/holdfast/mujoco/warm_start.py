@@ -13,10 +13,12 @@ from typing import Any
 
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays
-from holdfast.mujoco.constraints import COLUMNS, Constraints
-from holdfast.mujoco.structs import floats, words
+from holdfast.mujoco import structs
+from holdfast.mujoco.constraints import COLUMNS, CONTACT, Constraints
+from holdfast.mujoco.structs import CONTACT_SIZE, data_at, floats, words
 
 UNKNOWN = -1
+MOST = 64  # contacts of the look-ahead that are kept; further ones are found anew
 
 
 @kernel
@@ -55,3 +57,23 @@ def remember(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
         for e in range(COLUMNS):
             impulse[i, e] = answer.impulse[first + e] if e < dim else 0.0
     s.memo_count = count
+
+
+@kernel
+def keep_added(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
+    """Keep contacts that the look-ahead has added, if they press and nothing moves.
+
+    The next step begins with them, see `holdfast.mujoco.persistent`.
+    """
+    d, fastest = data_at(s.data), 0.0
+    s.kept_count = 0
+    for x in answer.velocity:
+        fastest = max(fastest, abs(x))
+    if s.h * fastest > s.touching * min(1.0, s.size):
+        return
+    for k in range(cs.kind.shape[0]):
+        added = cs.kind[k] == CONTACT and cs.source[k] >= s.collided
+        if added and answer.impulse[arrays.row[k]] > 0.0 and s.kept_count < MOST:
+            place = s.kept_contacts + s.kept_count * CONTACT_SIZE
+            structs.copy(place, d.contact + cs.source[k] * CONTACT_SIZE, CONTACT_SIZE)
+            s.kept_count += 1
