@@ -23,8 +23,8 @@ from holdfast.models import ContactModel
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.loop import FULL_PHYSICS, RUNS
 from holdfast.mujoco.record import Status
+from holdfast.mujoco.step_warnings import warn as warn_user
 from holdfast.mujoco.stepper import Stepper
-from holdfast.mujoco.stepper import warn as warn_user
 from holdfast.mujoco.threads import Work, thread_count
 
 _CONTROL = int(mujoco.mjtState.mjSTATE_CTRL)
