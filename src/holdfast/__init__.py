@@ -56,6 +56,7 @@ from holdfast.models import (
 
 if TYPE_CHECKING:
     from holdfast.batch import Rollout, RunFailure, RunStatus, rollout
+    from holdfast.batch.sweep import SweepTable, cases, sweep
     from holdfast.events import EventDriven
     from holdfast.mujoco import (
         Contacts,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
         forward,
         step,
     )
-    from holdfast.tools.sweep import SweepTable, cases, sweep
 
 __version__ = "0.1.0"
 
@@ -140,9 +140,9 @@ def __getattr__(name: str) -> Any:
 
         return getattr(holdfast.batch, name)
     if name in _OF_SWEEP:
-        import holdfast.tools.sweep
+        import holdfast.batch.sweep
 
-        return getattr(holdfast.tools.sweep, name)
+        return getattr(holdfast.batch.sweep, name)
     if name == "EventDriven":
         import holdfast.events
 
