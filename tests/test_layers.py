@@ -1,7 +1,7 @@
 """Folders are layers: imports go one way, and private modules stay private.
 
-    errors, _cache, _jit, _html < linalg < lcp < contact < models < mujoco < events < gym < tools
-      < experiments < cli
+    errors, _cache, _jit, _html < linalg < lcp < contact < models < mujoco < events < batch < gym
+      < tools < experiments < cli
 
 A module may import from its own folder and from those before it. Modules whose name begins with an
 underscore are imported only from within the folder that they are in. Imports inside functions
@@ -23,9 +23,10 @@ import holdfast
 ROOT = Path(holdfast.__file__).parent
 BASE = ("errors", "_cache", "_jit", "_html")
 LAYERS = (
-    "linalg", "lcp", "contact", "models", "mujoco", "events", "gym", "tools", "experiments", "cli",
+    "linalg", "lcp", "contact", "models", "mujoco", "events", "batch", "gym", "tools",
+    "experiments", "cli",
 )  # fmt: skip
-KNOWS_MUJOCO = ("mujoco", "events", "gym", "tools", "experiments", "cli")
+KNOWS_MUJOCO = ("mujoco", "events", "batch", "gym", "tools", "experiments", "cli")
 ENTRANCES = ("__init__", "__main__")  # of the package: they may import anything
 
 # Exceptions, until what they name is rewritten. First: up the layers.
@@ -33,7 +34,7 @@ UPWARD: set[tuple[str, str]] = set()
 # Private modules that other folders import from, and which folders.
 STILL_PRIVATE = {
     "lcp._solve": {"models"},
-    "mujoco._mj": {"events", "gym", "tools", "experiments", "cli"},
+    "mujoco._mj": {"events", "batch", "gym", "tools", "experiments", "cli"},
 }
 
 
@@ -138,7 +139,7 @@ def test_what_the_stamp_of_kernels_leaves_out_has_none() -> None:
 
     left_out = set(ROOT.rglob("*.py")) - set(sources())
     assert {path.relative_to(ROOT).parts[0] for path in left_out} == {
-        "_html.py", "gym.py", "tools", "experiments", "cli",
+        "_html.py", "batch", "gym.py", "tools", "experiments", "cli",
     }  # fmt: skip
     made = re.compile(r"^\s*@(\w+\.)*(entry|kernel|fast_kernel|cfunc|njit|jit)\b", re.MULTILINE)
     assert [path for path in left_out if made.search(path.read_text())] == []

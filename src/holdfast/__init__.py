@@ -55,19 +55,16 @@ from holdfast.models import (
 )
 
 if TYPE_CHECKING:
+    from holdfast.batch import Rollout, RunFailure, RunStatus, rollout
+    from holdfast.batch.sweep import SweepTable, cases, sweep
     from holdfast.events import EventDriven
     from holdfast.mujoco import (
         Contacts,
-        Rollout,
-        RunFailure,
-        RunStatus,
         Stepper,
         build_problem,
         forward,
-        rollout,
         step,
     )
-    from holdfast.tools.sweep import SweepTable, cases, sweep
 
 __version__ = "0.1.0"
 
@@ -128,10 +125,8 @@ for _class, _shown in ((ContactProblem, _html.of_problem), (ContactSolution, _ht
     setattr(_class, "_repr_html_", _shown)  # noqa: B010
 
 # imported when first used: MuJoCo is large
-_OF_MUJOCO = (
-    "Contacts", "Rollout", "RunFailure", "RunStatus", "Stepper", "build_problem", "forward",
-    "rollout", "step",
-)  # fmt: skip
+_OF_MUJOCO = ("Contacts", "Stepper", "build_problem", "forward", "step")
+_OF_BATCH = ("Rollout", "RunFailure", "RunStatus", "rollout")
 _OF_SWEEP = ("SweepTable", "cases", "sweep")
 
 
@@ -140,10 +135,14 @@ def __getattr__(name: str) -> Any:
         import holdfast.mujoco
 
         return getattr(holdfast.mujoco, name)
-    if name in _OF_SWEEP:
-        import holdfast.tools.sweep
+    if name in _OF_BATCH:
+        import holdfast.batch
 
-        return getattr(holdfast.tools.sweep, name)
+        return getattr(holdfast.batch, name)
+    if name in _OF_SWEEP:
+        import holdfast.batch.sweep
+
+        return getattr(holdfast.batch.sweep, name)
     if name == "EventDriven":
         import holdfast.events
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from holdfast.batch.threads import Work, thread_count
 from holdfast.contact.laws import Law
 from holdfast.errors import InputError
 from holdfast.models import ContactModel
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.stepper import Stepper
-from holdfast.mujoco.threads import Work, thread_count
 
 try:
     import gymnasium

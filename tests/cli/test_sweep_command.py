@@ -20,9 +20,9 @@ from PIL import Image
 
 import holdfast as hf
 from command import holdfast
+from holdfast.batch.sweep.run import journal_of
 from holdfast.tools.sweep.film import lowest_and_highest
 from holdfast.tools.sweep.plan import load_plan
-from holdfast.tools.sweep.run import journal_of
 from holdfast.tools.sweep.targets import Target
 
 SLIDER = """<mujoco><option timestep="0.01"/><worldbody>

@@ -208,7 +208,7 @@ def test_state_survives_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     mujoco.set_mjcb_control(lambda *_: None)  # stage by stage
     try:
         for error in (RuntimeError("broken"), KeyboardInterrupt()):
-            for stage in ("stepper.forward_in_python", "smooth.begin_at"):
+            for stage in ("stages.forward_in_python", "smooth.begin_at"):
 
                 def fail(*_: object, error: BaseException = error, **__: object) -> None:
                     raise error

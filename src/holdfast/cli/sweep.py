@@ -89,10 +89,10 @@ class Sweep:
 
         It is 0 if there is a table, 1 if all its cases failed, 130 if interrupted.
         """
-        from holdfast.tools.sweep import sweep
-        from holdfast.tools.sweep.cases import with_seeds
+        from holdfast.batch.sweep import sweep
+        from holdfast.batch.sweep.cases import with_seeds
+        from holdfast.batch.sweep.run import journal_of
         from holdfast.tools.sweep.plan import load_plan
-        from holdfast.tools.sweep.run import journal_of
 
         plan = load_plan(self.plan)
         out = self.out or plan.out

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from holdfast.batch.blas_threads import one_blas_thread
 from holdfast.errors import InputError
 from holdfast.experiments.parts import Experiment, Report, Trial
 from holdfast.tools import files
-from holdfast.tools.threads import one_blas_thread
 
 MARK = "run.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

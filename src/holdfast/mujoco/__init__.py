@@ -2,22 +2,17 @@
 
 from holdfast.errors import FrictionWarning, UnsupportedError
 from holdfast.mujoco.contacts import Contacts
+from holdfast.mujoco.functions import build_problem, forward, step
 from holdfast.mujoco.options import StepOptions
-from holdfast.mujoco.rollout import Rollout, RunFailure, RunStatus, rollout
-from holdfast.mujoco.stagewise import build_problem
-from holdfast.mujoco.stepper import Stepper, forward, step
+from holdfast.mujoco.stepper import Stepper
 
 __all__ = [
     "Contacts",
     "FrictionWarning",
-    "Rollout",
-    "RunFailure",
-    "RunStatus",
     "StepOptions",
     "Stepper",
     "UnsupportedError",
     "build_problem",
     "forward",
-    "rollout",
     "step",
 ]

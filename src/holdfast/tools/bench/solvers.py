@@ -23,7 +23,7 @@ import numpy as np
 
 from holdfast.models import Coulomb
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.stagewise import build_problem
+from holdfast.mujoco.functions import build_problem
 from holdfast.tools.bench import siconos_worker
 from holdfast.tools.bench.delassus import Delassus, delassus, fits
 from holdfast.tools.bench.scenes import Scene

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from holdfast.tools.threads import one_blas_thread
+from holdfast.batch.blas_threads import one_blas_thread
 
 BATCH = 1e-3  # [s] of one sample, at least
 MOST = 200  # calls in one sample

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.batch.sweep.backends import run_case
+from holdfast.batch.sweep.cases import Case, Scalar
+from holdfast.batch.sweep.run import Task, arguments_of
+from holdfast.batch.sweep.table import SweepTable
 from holdfast.errors import InputError
-from holdfast.tools.sweep.backends import run_case
-from holdfast.tools.sweep.cases import Case, Scalar
-from holdfast.tools.sweep.run import Task, arguments_of
-from holdfast.tools.sweep.table import SweepTable
 from holdfast.tools.video import Film
 
 DEFAULT = "required_friction"  # the column that chooses cases; scenes always have it

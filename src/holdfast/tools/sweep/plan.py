@@ -34,9 +34,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from holdfast.batch.sweep import cases as make
+from holdfast.batch.sweep.cases import Case
 from holdfast.errors import InputError
-from holdfast.tools.sweep import cases as make
-from holdfast.tools.sweep.cases import Case
 from holdfast.tools.sweep.scene_task import SceneTask, Until
 
 WHAT = ("task", "scene")

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.batch.sweep.cases import Case
 from holdfast.errors import InputError
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.stepper import Stepper
 from holdfast.tools import files
 from holdfast.tools.contact_names import contact_model
-from holdfast.tools.sweep.cases import Case
 from holdfast.tools.sweep.targets import Target, compile_scene
 
 EVERY = 10  # steps between two looks at the friction that contacts need

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.batch.sweep.cases import Scalar
 from holdfast.errors import InputError, SweepError
-from holdfast.tools.sweep.cases import Scalar
 
 FORMATS = (".parquet", ".csv")
 INT64 = 2**63

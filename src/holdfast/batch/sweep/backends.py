@@ -13,9 +13,9 @@ from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from holdfast.batch.blas_threads import one_blas_thread
+from holdfast.batch.sweep.cases import Case, scalar
 from holdfast.errors import InputError
-from holdfast.tools.sweep.cases import Case, scalar
-from holdfast.tools.threads import one_blas_thread
 
 Backend = Literal["processes", "threads", "dask", "ray"]
 Row = dict[str, Any]

@@ -1,8 +1,6 @@
-"""Steps in stages: stop after the constraints and look, or let another contact model solve them."""
+"""Let another contact model, which solves problems in its own way, solve those of a step."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -12,33 +10,6 @@ from holdfast.models import AnitescuPotra, ContactModel
 from holdfast.mujoco.constraints import Kind
 from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.outcome import Outcome
-from holdfast.mujoco.stepper import Stepper
-
-
-def build_problem(model: Any, data: Any) -> ContactProblem:
-    """Return the contact problem of the next step, without solving it.
-
-    Runs MuJoCo's pipeline up to the smooth acceleration, as `mujoco.mj_forward` would; the state
-    in `data` stays as it is. All contacts and limits that the step may reach are in the problem,
-    including those that turn out not to matter. Equality constraints and limits are rigid.
-
-    Args:
-        model: `mujoco.MjModel`; not changed.
-        data: `mujoco.MjData`.
-
-    Example:
-        >>> import mujoco, holdfast as hf
-        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><worldbody>
-        ...   <geom type="plane" size="1 1 1"/>
-        ...   <body pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body>
-        ... </worldbody></mujoco>''')
-        >>> problem = hf.build_problem(model, mujoco.MjData(model))
-        >>> problem
-        ContactProblem(m=6, n=4, j=0, h=0.002)
-        >>> hf.NoSlip().solve(problem).is_exact()
-        True
-    """
-    return Stepper(model, equalities="rigid", limits="rigid").constraints(data).problem()
 
 
 def solve_by_model(outcome: Outcome, contact: ContactModel, size: float) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
+from holdfast.batch.sweep import table as tables
+from holdfast.batch.sweep.backends import Backend, Row, run_case, workers
+from holdfast.batch.sweep.cases import Case, key_of, with_seeds
+from holdfast.batch.sweep.journal import Journal
+from holdfast.batch.sweep.progress import Advance, case_bar
+from holdfast.batch.sweep.table import SweepTable
 from holdfast.errors import InputError, SweepError
-from holdfast.tools.sweep import table as tables
-from holdfast.tools.sweep.backends import Backend, Row, run_case, workers
-from holdfast.tools.sweep.cases import Case, key_of, with_seeds
-from holdfast.tools.sweep.journal import Journal
-from holdfast.tools.sweep.progress import Advance, case_bar
-from holdfast.tools.sweep.table import SweepTable
 
 Task = Callable[..., Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from holdfast.tools.threads import one_blas_thread
+from holdfast.batch.blas_threads import one_blas_thread
 
 
 def counts() -> set[int]:

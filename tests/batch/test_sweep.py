@@ -17,9 +17,9 @@ import pytest
 
 import holdfast as hf
 import sweep_tasks
-from holdfast.tools.sweep.cases import key_of, with_seeds
-from holdfast.tools.sweep.journal import ROOM, Journal
-from holdfast.tools.sweep.run import journal_of
+from holdfast.batch.sweep.cases import key_of, with_seeds
+from holdfast.batch.sweep.journal import ROOM, Journal
+from holdfast.batch.sweep.run import journal_of
 
 CASES = hf.cases.grid({"x": [0.5, 2.0, 3.0], "n": list(range(20))})
 

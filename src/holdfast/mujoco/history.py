@@ -1,0 +1,42 @@
+"""What a stepper remembers of each `mujoco.MjData` between its steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast.mujoco.constraints import COLUMNS
+from holdfast.mujoco.structs import CONTACT_SIZE
+from holdfast.mujoco.warm_start import MOST
+
+
+class History:
+    """What is remembered of one `mujoco.MjData` between its steps.
+
+    Warm starts, the position and time that the last step left, poses of mocap bodies, and how
+    corrections of the position went.
+    """
+
+    scalars = ("left_time", "memo_count", "kept_count", "retry", "stuck", "last_left_over")
+
+    def __init__(self, model: Any) -> None:
+        self.left = np.full(model.nq, np.nan)
+        self.mocap_pose = np.full((model.nmocap, 7), np.nan)
+        self.values: dict[str, Any] = dict.fromkeys(self.scalars, 0) | {"left_time": np.nan}
+        self.memo_key, self.memo_state = np.zeros((2, 64), dtype=np.int64)
+        self.memo_impulse = np.zeros((64, COLUMNS))
+        self.kept_contacts = np.zeros(MOST * CONTACT_SIZE, dtype=np.uint8)
+
+    def grow(self, size: int) -> None:
+        """Make room for so many constraints; what is remembered stays."""
+        old = self.memo_key, self.memo_state, self.memo_impulse
+        new = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros((size, COLUMNS))
+        for before, after in zip(old, new, strict=True):
+            after[: len(before)] = before
+        self.memo_key, self.memo_state, self.memo_impulse = new
+
+
+def no_data() -> object:
+    """No data yet, and none that anybody has."""
+    return no_data
