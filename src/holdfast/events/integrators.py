@@ -22,7 +22,8 @@ class Flow(Protocol):
         a: acceleration at the start.
         force: (nefc,) along all rows there.
         loaded: (k,) sustained contacts that carry load.
-        rough: change of velocity that the stages of the last step disagree about.
+        rough: change of velocity that is not known well in the last step, as part of the speed.
+        longest: time for which it holds [s].
         start: state.
         name: of the integrator.
     """
@@ -33,6 +34,7 @@ class Flow(Protocol):
     force: np.ndarray
     loaded: np.ndarray
     rough: float
+    longest: float
 
     def at(self, s: float) -> State:
         """The state after s seconds."""
@@ -52,11 +54,11 @@ class RungeKutta:
     Attributes:
         a, force: of the first stage.
         loaded: (k,) sustained contacts that carried force in the last stage that was computed.
-        rough: change of velocity that the two middle stages of the last step disagree about; they
-            agree to second order in its length where the motion is smooth.
+        rough: change of velocity that the two middle stages of the last step disagree about, as
+            part of the speed; they agree to second order in its length where the motion is smooth.
     """
 
-    name = "rk4"
+    name, longest = "rk4", np.inf
 
     def __init__(
         self, probe: Probe, start: State, listed: Listing, smooth: Smooth, grip: Grip, solve: Solve
@@ -67,6 +69,7 @@ class RungeKutta:
         self.loaded, self.rough = normal > 0.0, 0.0
         self._free = not (len(grip.sustained) or listed.ne or listed.nf)
         self._x = np.zeros_like(start.qvel)
+        self._speed = max(float(np.abs(start.qvel).max(initial=0.0)), float(np.sqrt(listed.size)))
 
     def at(self, s: float) -> State:
         """One step of length s from the start."""
@@ -80,7 +83,7 @@ class RungeKutta:
         x3, v3 = 0.5 * s * kx2, v1 + 0.5 * s * a2
         a3, u3 = self._stage(0.5 * s, x3, v3, start.act + 0.5 * s * u2)
         kx3 = rate(x3, v3)
-        self.rough = s * float(np.abs(a3 - a2).max(initial=0.0))
+        self.rough = s * float(np.abs(a3 - a2).max(initial=0.0)) / self._speed
         x4, v4 = s * kx3, v1 + s * a3
         a4, u4 = self._stage(s, x4, v4, start.act + s * u3)
         kx4 = rate(x4, v4)
@@ -125,17 +128,20 @@ class SymplecticEuler:
 
     Within the step the velocity grows in proportion to time, as the impulse of a constant force
     does; at its end the step is that of symplectic Euler.
+
+    Attributes:
+        rough: change of velocity by inertial forces, see `Gyroscopic.correct`.
     """
 
     name = "symplectic_euler"
 
     def __init__(
         self, probe: Probe, start: State, act_dot: np.ndarray, after: np.ndarray, h: float,
-        impulse: np.ndarray, loaded: np.ndarray,
+        impulse: np.ndarray, loaded: np.ndarray, turned: float,
     ) -> None:  # fmt: skip
         self.probe, self.start, self.act_dot, self.after, self.h = probe, start, act_dot, after, h
         self.a, self.force = (after - start.qvel) / h, impulse / h
-        self.loaded, self.rough = loaded, 0.0
+        self.loaded, self.rough, self.longest = loaded, turned, h
 
     def at(self, s: float) -> State:
         """The state after s seconds."""

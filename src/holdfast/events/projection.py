@@ -43,7 +43,7 @@ def position(
         touch: gaps below are closed [m].
         farthest: no coordinate is moved by more [m, rad]; what would be stays as it is.
     """
-    M, left = None, farthest
+    M, left, given = None, farthest, (state, listed, keep, held)
     for _ in range(ROUNDS):
         drift = listed.drift
         off = np.where(keep, np.abs(listed.gap), -listed.gap)
@@ -62,6 +62,8 @@ def position(
         where = listed.match(after)
         keep, held = _there(keep, where, len(after)), _there(held, where, len(after))
         listed = after
+    if -listed.gap.min(initial=0.0) > max(touch, -given[1].gap.min(initial=0.0)):
+        return given  # Newton's method has led into something: drift stays, and is taken out later
     return state, listed, keep, held
 
 

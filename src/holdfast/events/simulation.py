@@ -21,6 +21,7 @@ from holdfast.contact.laws import Law
 from holdfast.errors import EventError, HoldfastError, InputError, SolveError
 from holdfast.events import projection
 from holdfast.events.contact_set import Listing
+from holdfast.events.gyroscopic import TURNED
 from holdfast.events.impacts import VelocityLevel
 from holdfast.events.integrators import Flow, RungeKutta, SymplecticEuler
 from holdfast.events.log import EventLog
@@ -36,7 +37,7 @@ from holdfast.models import ContactModel, Coulomb
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
-from holdfast.mujoco.smooth import is_finite
+from holdfast.mujoco.smooth import LARGEST, is_finite
 from holdfast.mujoco.support import (
     UnsupportedError,
     check_data,
@@ -55,6 +56,7 @@ DEEPEST = 1e-8  # [m] no step ends with a deeper penetration
 HALVINGS = 8  # of a piece whose contacts drift by more than this part of the mean size:
 DRIFT = {"rk4": 1e-7, "symplectic_euler": 1e-4}
 ROUGH = 0.1  # or whose stages disagree by more than this part of the speed
+MAX_SETTLED = 200  # steps at velocity level that end one with too many events
 PULL = 1e-3  # part of the mean size by which a loaded contact may drift in one piece
 LEVER = 20.0  # a correction of what was given moves coordinates by no more than this times it
 STILL = 1e-6  # part of the mean size that bodies may be moved by without any motion
@@ -63,6 +65,10 @@ _NO_INERTIA = np.empty((0, 0))  # forces are known: nothing is solved with it
 
 class TooDeep(HoldfastError):
     """Drift that no correction takes out."""
+
+
+class TooFar(HoldfastError):
+    """A motion beyond what its speed allows."""
 
 
 class Applied(NamedTuple):
@@ -138,7 +144,6 @@ class EventDriven:
         self._size = size
         self._last: Applied
         self._depth = 0.0  # of the deepest penetration where the piece begins [m]
-        self._fastest = self._deepest = 0.0  # speed and penetration within the step
 
     @property
     def model(self) -> Any:
@@ -214,46 +219,58 @@ class EventDriven:
                 forward_in_python(self.private, data)  # the user's function may look at anything
                 probe.follow(data)
             end = start + min((k + 1) * h, duration)
-            begin = probe.state()
-            state = self._step(begin, end)
-            self._check_way(begin, state)
-            if not (is_finite(state.qpos) and is_finite(state.qvel)):
-                raise HoldfastError("the state after the step is not finite")
+            state = self._step(probe.state(), end)
             if k == steps - 1:
                 self._publish(data)
             _put(data, state)
 
+    def _check_bounds(self, state: State) -> None:
+        """Refuse numbers beyond MuJoCo's own bound."""
+        for name in ("qpos", "qvel", "act"):
+            values = getattr(state, name)
+            bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
+            if bad.size:
+                i = int(bad[0])
+                raise HoldfastError(
+                    f"the simulation has diverged: {name}[{i}] is {values[i]:.3g}"
+                    f"{self._whose(name, i)}; a shorter time step may help"
+                )
+
+    def _whose(self, name: str, i: int) -> str:
+        """The body that a number of a state belongs to, in brackets; nothing for activations."""
+        model = self.model
+        if name == "act":
+            return ""
+        first = model.jnt_qposadr if name == "qpos" else model.jnt_dofadr
+        body = int(model.jnt_bodyid[np.searchsorted(first, i, side="right") - 1])
+        return f" (body {model.body(body).name or body})"
+
     def _check_way(self, begin: State, state: State) -> None:
-        """Refuse a step that has led a coordinate farther than its speeds allow."""
+        """Refuse a piece that has led a coordinate farther than its speeds allow."""
+        self._check_bounds(state)
         h = state.time - begin.time
         way = np.empty(self.model.nv)
         mujoco.mj_differentiatePos(self.model, way, 1.0, begin.qpos, state.qpos)
         speed = float(np.maximum(np.abs(begin.qvel), np.abs(state.qvel)).max(initial=0.0))
-        speed = max(speed, self._fastest)
         pull = float(np.linalg.norm(self.model.opt.gravity))
         small = min(1.0, self._size)
         allowed = 2.0 * h * (speed + h * pull) / small
-        allowed += (LEVER * self._deepest + STILL * self._size) / small
+        allowed += (LEVER * self._depth + STILL * self._size) / small
         k = int(np.abs(way).argmax()) if way.size else 0
         if way.size and not abs(way[k]) <= allowed:
-            joint = int(self.model.dof_jntid[k])
-            name = self.model.body(int(self.model.jnt_bodyid[joint])).name
-            raise HoldfastError(
-                f"body {name or int(self.model.jnt_bodyid[joint])} would move by {way[k]:.3g} m or "
-                f"rad, farther than its speed allows ({allowed:.3g}); a shorter time step may help"
+            raise TooFar(
+                f"qvel[{k}]{self._whose('qvel', k)} would lead by {way[k]:.3g} m or rad, farther "
+                f"than its speed allows ({allowed:.3g}); a shorter time step may help"
             )
 
     def _step(self, state: State, end: float) -> State:
         """One step, from event to event."""
         impacts, touching = 0, self._transitions.recall(state)
-        self._fastest = self._deepest = 0.0  # within this step
         done = end - MOMENT * (end - state.time) - 4.0 * float(np.spacing(end))
         for _ in range(MAX_PIECES):
             self._probe.widen(state)
             listed = self._probe.list(state)
             self._depth = max(0.0, -float(listed.gap.min(initial=0.0)))
-            self._deepest = max(self._deepest, self._depth)
-            self._fastest = max(self._fastest, float(np.abs(state.qvel).max(initial=0.0)))
             touching = touching.moved(listed)
             state, touching, hit = self._land(state, listed, touching)
             impacts += hit
@@ -261,12 +278,12 @@ class EventDriven:
                 break
             try:
                 state, touching = self._piece(state, listed, touching, end - state.time)
-            except (Lost, TooDeep, SolveError):
+            except (Lost, TooDeep, TooFar, SolveError):
                 break
             if state.time >= done:
                 break
         if state.time < done:
-            state, touching = self._settle(state, end - state.time)
+            state, touching = self._settle(state, end, done)
         state = state._replace(time=end)
         self._transitions.remember(state, touching)
         return state
@@ -312,10 +329,14 @@ class EventDriven:
         exempt = np.zeros(len(listed), dtype=bool)
         exempt[some] = True
         search = Search(self._probe, flow, listed, exempt, self._touch, self._slow)
+        h = min(h, flow.longest)
         for halving in range(HALVINGS + 1):
             arrival = search.run(h)
             last, there = halving == HALVINGS, listed.match(arrival.listed)[some]
-            if last or self._accurate(arrival, there, flow):
+            smooth = flow.name != "rk4" or flow.rough <= ROUGH
+            if last and not smooth:
+                raise Lost(f"forces change too fast to be followed at {state.time:.9g} s")
+            if last or (smooth and self._stays(arrival, there, flow)):
                 try:
                     return self._corrected(arrival, there, grip, flow)
                 except TooDeep:  # the surface turns too fast for this length
@@ -324,17 +345,14 @@ class EventDriven:
             h = 0.5 * arrival.s
         raise AssertionError("unreachable")
 
-    def _accurate(self, arrival: Arrival, there: np.ndarray, flow: Flow) -> bool:
-        """Whether sustained contacts stay on their surface, and the stages of a step agree.
+    def _stays(self, arrival: Arrival, there: np.ndarray, flow: Flow) -> bool:
+        """Whether sustained contacts stay on their surface.
 
         Args:
             arrival: where the motion got to.
             there: (k,) where sustained contacts are in its listing, or -1.
             flow: the motion.
         """
-        speed = np.abs(flow.start.qvel).max(initial=0.0)
-        if flow.rough > ROUGH * max(speed, np.sqrt(self._size)):
-            return False  # a body that spins by radians in a step, too
         if there.size == 0:
             return True
         gap = np.where(there >= 0, arrival.listed.gap[np.maximum(there, 0)], 0.0)
@@ -358,18 +376,25 @@ class EventDriven:
     def _euler(
         self, state: State, listed: Listing, grip: Grip, h: float, gap: np.ndarray | None
     ) -> tuple[Grip, SymplecticEuler]:
-        """One step at velocity level; with `gap`, contacts may close it within the step."""
-        A, f, act_dot = self._probe.implicit(h)
+        """One step at velocity level; with `gap`, contacts may close it within the step.
+
+        Without, it is shorter where inertial forces would turn the motion.
+        """
+        A, f, act_dot, turned = self._probe.implicit(h)
+        if gap is None and turned > TURNED:
+            h *= max(TURNED / turned, 0.5**HALVINGS)
+            A, f, act_dot, turned = self._probe.implicit(h)
         answer = self._level.step(A, f, state.qvel, h, listed, grip, gap)
         flow = SymplecticEuler(
-            self._probe, state, act_dot, answer.velocity, h, answer.impulse, answer.normal > 0.0
-        )
+            self._probe, state, act_dot, answer.velocity, h, answer.impulse, answer.normal > 0.0,
+            turned,
+        )  # fmt: skip
         return grip._replace(held=answer.held), flow
 
     def _corrected(
         self, arrival: Arrival, there: np.ndarray, grip: Grip, flow: Flow
     ) -> tuple[State, Touching]:
-        """The state at the end of a piece, without drift; arguments as of `_accurate`."""
+        """The state at the end of a piece, without drift; arguments as of `_stays`."""
         state, after, probe = arrival.state, arrival.listed, self._probe
         keep, held = np.zeros((2, len(after)), dtype=bool)
         if there.size:
@@ -390,6 +415,9 @@ class EventDriven:
             probe.look(state)
             v = projection.velocity(probe.inertia(), state.qvel, after, keep, held)
             state = state._replace(qvel=v)
+        if not exact and flow.rough > TURNED:
+            state = probe.limited(flow.start, state)
+        self._check_way(flow.start, state)
         return state, Touching(after, keep)
 
     def _farthest(self, arrival: Arrival, flow: Flow) -> float:
@@ -404,12 +432,32 @@ class EventDriven:
         motion = arrival.s * (fastest + arrival.s * pull) / small
         return motion + (LEVER * self._depth + STILL * self._size) / small
 
-    def _settle(self, state: State, h: float) -> tuple[State, Touching]:
-        """The rest of a step with too many events: one step at velocity level, gaps included."""
+    def _settle(self, state: State, end: float, done: float) -> tuple[State, Touching]:
+        """The rest of a step with too many events: one step at velocity level, gaps included.
+
+        Where bodies turn so far in it that they end in each other, it is several.
+        """
+        h, halvings = end - state.time, 0
+        for _ in range(MAX_SETTLED):
+            try:
+                state, touching = self._settle_for(state, h)
+            except (TooDeep, TooFar, SolveError):
+                if halvings == HALVINGS:
+                    raise
+                h, halvings = 0.5 * h, halvings + 1
+                continue
+            if state.time >= done:
+                return state, touching
+            h, halvings = min(2.0 * h, end - state.time), 0
+        raise Lost(f"no end to the step after {MAX_SETTLED} steps at velocity level")
+
+    def _settle_for(self, state: State, h: float) -> tuple[State, Touching]:
+        """One step at velocity level of h seconds, gaps included."""
         probe = self._probe
         probe.widen(state)
         listed = probe.list(state)
-        A, f, _ = probe.implicit(h)
+        self._depth = max(0.0, -float(listed.gap.min(initial=0.0)))
+        A, f, _, _ = probe.implicit(h)
         free = state.qvel + h * np.linalg.solve(A, f)
         closing = listed.gap + h * (listed.N @ free) <= self._touch
         some = np.flatnonzero(closing | (listed.gap <= self._touch))

@@ -15,6 +15,7 @@ import numpy as np
 
 from holdfast._jit import entry
 from holdfast.events.contact_set import Listing, listing
+from holdfast.events.gyroscopic import Gyroscopic
 from holdfast.events.inertia import effective_inertia
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.private_model import PrivateModel
@@ -44,6 +45,15 @@ class Smooth(NamedTuple):
     act_dot: np.ndarray
 
 
+class Implicit(NamedTuple):
+    """Inertia, force and activation of a step at velocity level."""
+
+    A: np.ndarray
+    f: np.ndarray
+    act_dot: np.ndarray
+    turned: float  # change of velocity by inertial forces, see `Gyroscopic.correct`
+
+
 class Probe:
     """MuJoCo's pipeline on data of its own."""
 
@@ -53,6 +63,7 @@ class Probe:
         self.data = mujoco.MjData(private.user)
         user = private.user
         self._turns = _turns(user)
+        self._gyroscopic = Gyroscopic(private)
         self._limited = np.flatnonzero(user.actuator_actlimited)
         self._root = np.array(user.body_rootid)[private.geom_body]
         self.radius = np.array(user.geom_rbound)
@@ -142,14 +153,26 @@ class Probe:
         mujoco.mj_solveM(self.model, self.data, a, f.reshape(1, -1))
         return a[0]
 
-    def implicit(self, h: float) -> Smooth:
+    def implicit(self, h: float) -> Implicit:
         """Inertia with the implicit damping of the model's integrator, for a step of h seconds."""
         private, opt, smooth = self.private, self.model.opt, self.smooth()
         whole = private.h
         private.h = opt.timestep = h
         A, f = effective_inertia(private, self.data)
+        f, turned = self._gyroscopic.correct(self.data, A, f)
         private.h = opt.timestep = whole
-        return Smooth(A, f, smooth.act_dot)
+        return Implicit(A, f, smooth.act_dot, turned)
+
+    def limited(self, start: State, end: State) -> State:
+        """The end of a step at velocity level, no faster than the motion that was solved for.
+
+        A velocity has another energy where the inertia is another; where bodies turn by radians in
+        a step, the difference is no small one.
+        """
+        self.look(start)
+        before = self.inertia()
+        self.look(end)
+        return end._replace(qvel=self._gyroscopic.limited(before, self.inertia(), end.qvel))
 
     def clamp(self, act: np.ndarray) -> np.ndarray:
         """Activations, brought into their ranges."""
