@@ -1,10 +1,11 @@
 """Choose the mutants: a fixed list, drawn once from the sources and kept in mutants.json.
 
-    python -m mutate.make [--each 60]
+    python -m mutate.make [--each 60] [--renew]
 
 A mutant is one change of one line: a comparison, an operator, a constant, a branch, or a statement
 that is left out. It is known by the text of its line, so that the list stays valid while code
-around it moves; what no longer exists is reported as stale by `mutate.score`.
+around it moves; what no longer exists is reported as stale by `mutate.score`, and replaced by
+`--renew`.
 """
 
 from __future__ import annotations
@@ -125,13 +126,17 @@ def changes(file: Path) -> Iterator[dict[str, object]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--each", type=int, default=60, help="mutants of each folder")
-    each = parser.parse_args().each
+    parser.add_argument("--renew", action="store_true", help="replace only mutants that are stale")
+    choices = parser.parse_args()
     chosen = []
     for area in AREAS:
         every = [
             change for file in sorted((PACKAGE / area).glob("*.py")) for change in changes(file)
         ]
-        chosen += random.Random(area).sample(every, each)
+        old = json.loads(LIST.read_text()) if choices.renew else []
+        kept = [mutant for mutant in old if mutant in every]
+        others = [change for change in every if change not in kept]
+        chosen += kept + random.Random(area).sample(others, max(choices.each - len(kept), 0))
     LIST.write_text(json.dumps(chosen, indent=1) + "\n")
     print(f"{len(chosen)} mutants in {LIST}")
 
