@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ TABLE = """<mujoco><option integrator="{integrator}"/><worldbody><geom type="pla
   </worldbody><sensor><touch site="s"/></sensor></mujoco>""".replace(
     '<geom type="capsule"', '<site name="s"/><geom type="capsule"'
 )
+DATA = Path(__file__).parents[1] / "data"
+BOX_ABOVE = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 {height}">
+  <freejoint/><geom type="box" size=".1 .1 .1" mass="1"/></body></worldbody></mujoco>"""
 STANDING = {
     "grasp": scenes.row_of_boxes(2),
     "row": scenes.row_of_boxes(8, size=0.05, mass=0.1, squeeze=40.0),
@@ -234,3 +238,27 @@ def test_scenes_are_stepped_in_one_call(xml: str) -> None:
     for _ in range(20):
         stepper._call()
         assert stepper._status[0] == Status.DONE
+
+
+def test_points_that_mujoco_leaves_out_are_looked_for_once() -> None:
+    """Boxes of this pile rest on points that MuJoCo's list does not have."""
+    recorded = np.load(DATA / "resting_pile.npz")
+    model = mujoco.MjModel.from_xml_string(str(recorded["xml"]))
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    data.qpos[:] = recorded["qpos"]
+    stepper.step(data)
+    assert stepper.resolved_steps == 1
+    stepper.step(data, nstep=20)
+    assert stepper.resolved_steps == 1
+    assert np.abs(data.qvel).max() < 1e-10
+
+
+def test_surfaces_that_touch_but_for_rounding_are_closed() -> None:
+    """A gap of 1e-8 m under a box of 10 cm carries its weight, and is not closed."""
+    model, data = load(BOX_ABOVE.format(height=0.1 + 1e-8))
+    hf.step(model, data)
+    assert abs(data.qvel[2]) < 1e-15 and data.qpos[2] == 0.1 + 1e-8
+    np.testing.assert_allclose(data.qfrc_constraint[2], 9.81, rtol=1e-12)
+    model, data = load(BOX_ABOVE.format(height=0.1 + 1e-6))
+    hf.step(model, data)
+    np.testing.assert_allclose(data.qpos[2], 0.1, atol=1e-12)
