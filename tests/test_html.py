@@ -83,7 +83,8 @@ def test_contacts_comparison_and_verdict() -> None:
         "MuJoCo", "elliptic", "+ noslip 10", "+ noslip 100", "holdfast", "holdfast, no slip",
     ]  # fmt: skip
     verdict = verify(model, *map(np.array, zip(*states, strict=True)))
-    assert [row[4] for row in shown(verdict)[1:]] == ["pass"] * 6 + ["not judged"]
+    judged = [row[4] for row in shown(verdict)[1:]]  # nothing here is an equality or slides
+    assert judged == ["pass"] * 7 + ["not judged", "pass", "not judged"]
     assert not any("nan" in cell for row in shown(verdict) for cell in row)
 
 
