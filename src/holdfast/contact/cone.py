@@ -102,6 +102,21 @@ def answer(sy: System, i: int, u: np.ndarray, rk: np.ndarray, rho: float, r_out:
 
 
 @inlined
+def project(x: float, pull: float, mu: float) -> tuple[float, float]:
+    """Project a point of normal x and tangential length `pull` on the cone.
+
+    Returns:
+        Its normal part, and what to multiply the tangential part by.
+    """
+    if x >= 0.0 and pull <= mu * x:
+        return x, 1.0
+    if mu * pull <= -x:
+        return 0.0, 0.0
+    x = (x + mu * pull) / (1.0 + mu * mu)
+    return x, mu * x / pull
+
+
+@inlined
 def natural_map(sy: System, i: int, u: np.ndarray, r: np.ndarray) -> float:
     """Return how far r is from the law at speed u: the residual of De Saxcé's projection equation.
 
@@ -121,13 +136,7 @@ def natural_map(sy: System, i: int, u: np.ndarray, r: np.ndarray) -> float:
                 pull += (r[k] - u[k]) ** 2
             x -= mu * np.sqrt(speed)
             pull = np.sqrt(pull)
-            if x >= 0.0 and pull <= mu * x:
-                share = 1.0
-            elif mu * pull <= -x:
-                share = x = 0.0
-            else:
-                x = (x + mu * pull) / (1.0 + mu * mu)
-                share = mu * x / pull
+            x, share = project(x, pull, mu)
             miss = (r[first] - x) ** 2
             for k in range(begin, end):
                 miss += (r[k] - share * (r[k] - u[k])) ** 2

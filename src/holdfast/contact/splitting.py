@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import fast_kernel, inlined, kernel
+from holdfast.contact.cone import project
 from holdfast.contact.newton import Island, Vectors, assemble, combine, rebuild
 from holdfast.contact.proximal import TINY
 from holdfast.contact.system import DISC, LINEAR, NOTHING, System, add_impulse, speeds
@@ -73,14 +74,7 @@ def split(sy: System, i: int, z: np.ndarray, at: int, beta: float, r_out: np.nda
     if sy.normal[i] == 1:
         x = z[at]
         if kind == DISC:
-            mu = sy.mu[i]
-            if x >= 0.0 and pull <= mu * x:
-                share = 1.0
-            elif mu * pull <= -x:
-                share = x = 0.0
-            else:
-                x = (x + mu * pull) / (1.0 + mu * mu)
-                share = mu * x / pull
+            x, share = project(x, pull, sy.mu[i])
         r_out[first] = max(x, 0.0)
         w_out[first] = (r_out[first] - z[at]) / beta
     elif kind == DISC and pull > sy.bound[i]:
