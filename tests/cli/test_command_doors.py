@@ -232,3 +232,17 @@ def test_an_interrupt_ends_a_command_within_a_second(
         assert run.returncode == 130, errors
         assert len(lines) == 1 and "interrupted" in lines[0], errors
     assert "Traceback" not in errors and took < 1.5, took  # of which a busy machine takes a part
+
+
+def test_a_reader_may_close_the_pipe() -> None:
+    """As `head` does after the lines that it wants."""
+    with subprocess.Popen(
+        [sys.executable, "-c", "from holdfast.cli._interrupt import run\n"
+         "def command():\n    while True:\n        print('a line', flush=True)\nrun(command)"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == b"a line\n"
+        process.stdout.close()
+        assert process.wait(60) == 141
+        assert process.stderr.read() == b""

@@ -29,4 +29,4 @@ def main() -> None:
     )
 
 
-_HELP = "Exact rigid contact for MuJoCo models: no creep, no penetration."
+_HELP = "Exact rigid contact for MuJoCo models: bodies at rest neither creep nor sink in."

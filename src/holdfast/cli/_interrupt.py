@@ -15,7 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-INTERRUPTED = 130  # what shells expect after Ctrl-C
+INTERRUPTED = 130
+CLOSED_PIPE = (
+    141  # what a shell reports of a process that SIGPIPE ended  # what shells expect after Ctrl-C
+)
 PATIENCE = 0.8  # [s] until a command is ended that does not end by itself
 
 _saving = threading.Lock()
@@ -42,7 +45,10 @@ def _interrupt(_number: int, _frame: Any) -> None:
 
 
 def run(command: Callable[[], int | None]) -> NoReturn:
-    """Run a command and end the process with its exit code; 130 and one line after Ctrl-C."""
+    """Run a command and end the process with its exit code; 130 and one line after Ctrl-C.
+
+    A reader that closes the pipe, as `head` does, ends it without a word, as other programs do.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -50,6 +56,8 @@ def run(command: Callable[[], int | None]) -> NoReturn:
     except KeyboardInterrupt:
         print("holdfast: interrupted; nothing was saved", file=sys.stderr)
         code = INTERRUPTED
+    except BrokenPipeError:
+        os._exit(CLOSED_PIPE)  # the interpreter would try to flush, and complain
     except SystemExit as error:  # of the parser of arguments
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     if code == INTERRUPTED:  # kernels may be compiling in another thread: do not wait for them
