@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco import structs
@@ -60,20 +62,28 @@ def remember(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
 
 
 @kernel
+def rests(s: Any, arrays: Arrays, i: int, velocity: np.ndarray) -> bool:
+    """Return whether the trees of constraint i hardly move in the step."""
+    fastest = 0.0
+    for p in range(arrays.panel[i], arrays.panel[i + 1]):
+        t = arrays.panel_tree[p]
+        for j in range(arrays.tree[t], arrays.tree[t + 1]):
+            fastest = max(fastest, abs(velocity[j]))
+    return s.h * fastest <= s.touching * min(1.0, s.size)
+
+
+@kernel
 def keep_added(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """Keep contacts that the look-ahead has added, if they press and nothing moves.
+    """Keep contacts that the look-ahead has added, if they press and their bodies rest.
 
     The next step begins with them, see `holdfast.mujoco.persistent`.
     """
-    d, fastest = data_at(s.data), 0.0
+    d = data_at(s.data)
     s.kept_count = 0
-    for x in answer.velocity:
-        fastest = max(fastest, abs(x))
-    if s.h * fastest > s.touching * min(1.0, s.size):
-        return
     for k in range(cs.kind.shape[0]):
         added = cs.kind[k] == CONTACT and cs.source[k] >= s.collided
-        if added and answer.impulse[arrays.row[k]] > 0.0 and s.kept_count < MOST:
+        pressed = added and answer.impulse[arrays.row[k]] > 0.0
+        if pressed and s.kept_count < MOST and rests(s, arrays, k, answer.velocity):
             place = s.kept_contacts + s.kept_count * CONTACT_SIZE
             structs.copy(place, d.contact + cs.source[k] * CONTACT_SIZE, CONTACT_SIZE)
             s.kept_count += 1
