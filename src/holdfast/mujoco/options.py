@@ -28,8 +28,8 @@ class StepOptions:
         memo_window: number of entries of the last step to search for a constraint: the order of
             constraints changes little from step to step.
         sunk: penetration above which a step is solved again.
-        bend: squared turn of a coordinate in a step, in radians or mean sizes, that bends its
-            path so much that the surfaces are looked at where it leads.
+        bend: square of the turn of a coordinate in a step, in radians or mean sizes, above which
+            its path is so curved that the surfaces are checked where the step ends.
         same_place: part of the smaller geom's radius within which points are one contact.
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
@@ -38,14 +38,16 @@ class StepOptions:
         limit_rounds: how often a step is solved again because compliant limits begin to press.
         uncorrected: violations below this are not corrected.
         correction_step: largest displacement of a coordinate in one correction [m, rad].
-        correction_lever: nor by more than this times the violation, over the mean size for angles.
-        held_compliance: of rows that hold in a correction, as a part of that of their bodies.
-        paid: largest part of the kinetic energy of an island that pays for a correction.
-        deep: what nobody can pay for and is deeper is lifted out.
-        helpful: part of what it may remove that a correction removes, if it helps.
-        slight: corrections of less are not judged, and always made.
-        stuck_after: corrections in a row that do not help, after which they become fewer.
-        hopeless_after: the same, after which it is said that what is violated stays so.
+        correction_lever: largest ratio of such a displacement to the violation that it corrects,
+            over the mean size for angles.
+        held_compliance: compliance of rows that hold in a correction, relative to their bodies.
+        paid: largest part of the kinetic energy of an island that may be spent on a correction.
+        deep: penetration above which a correction is made even if no kinetic energy pays for it.
+        helpful: part of the possible improvement that a correction must bring to count as helpful.
+        slight: violations below this are always corrected, whether or not it helped before.
+        stuck_after: number of unhelpful corrections in a row after which fewer are attempted.
+        hopeless_after: number of unhelpful corrections in a row after which a warning says that the
+            violation cannot be corrected.
         seldom: largest number of steps between corrections that have not helped.
         friction_excess: relative excess over the declared friction that causes a warning.
         no_force: impulses below this part of the largest one count as zero.
