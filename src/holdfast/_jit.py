@@ -40,13 +40,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar
 
-from llvmlite.binding import create_pass_builder, create_pipeline_tuning_options
+from llvmlite.binding import Linkage, create_pass_builder, create_pipeline_tuning_options
 from numba import config, njit, types
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.event import Event, Listener, register
 from numba.core.registry import cpu_target
+from numba.cpython import slicing
+from numba.np import arrayobj
 
 from holdfast import _cache
 
@@ -68,6 +70,9 @@ class _Whole(JITCodeLibrary):
         super().finalize()
 
     def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
         options = create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = True
         options.loop_interleaving = options.loop_unrolling = False
@@ -144,6 +149,8 @@ _PART = {
 }
 _FAST = {**_PART, "fastmath": {"reassoc", "contract"}}
 
+
+_OURS = "_ZN8holdfast"  # how the names of our kernels begin when they are compiled
 
 ENTRIES: list[Any] = []  # all kernels that Python or C calls
 
@@ -338,6 +345,40 @@ class _Remembering:
         self._context.__dict__.pop("resolve_function_type", None)
 
 
+class _FromTheStart:
+    """Looks up entries and parts of arrays as C does, in our kernels: none counts from the end.
+
+    For other functions that are compiled meanwhile, Numba's own, it stays as it is.
+    """
+
+    def __init__(self) -> None:
+        self._index, self._slice = arrayobj.fix_integer_index, slicing.fix_slice
+
+    def start(self) -> None:
+        """Answer in Numba's place."""
+        arrayobj.fix_integer_index, slicing.fix_slice = self._fix_index, self._fix_slice
+
+    def stop(self) -> None:
+        """Let Numba answer."""
+        arrayobj.fix_integer_index, slicing.fix_slice = self._index, self._slice
+
+    def _fix_index(self, context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+        if not _is_ours(builder):
+            return self._index(context, builder, kind, index, size)
+        return context.cast(builder, index, kind, types.intp)
+
+    def _fix_slice(self, builder: Any, part: Any, size: Any) -> None:
+        if not _is_ours(builder):
+            self._slice(builder, part, size)
+            return
+        beyond = builder.icmp_signed(">", part.stop, size)  # as where no end is given
+        part.stop = builder.select(beyond, size, part.stop)
+
+
+def _is_ours(builder: Any) -> bool:
+    return builder.function.name.startswith(_OURS)
+
+
 def _is_number(kind: Any) -> bool:
     return isinstance(kind, types.Number | types.Boolean)
 
@@ -348,7 +389,7 @@ class _WhileCompiling(Listener):
     def __init__(self) -> None:
         self._resume: list[bool] = []
         self._ours: list[bool] = []
-        self._remembering = _Remembering()
+        self._remembering, self._from_the_start = _Remembering(), _FromTheStart()
 
     def on_start(self, event: Event) -> None:
         data: Any = event.data
@@ -358,6 +399,7 @@ class _WhileCompiling(Listener):
         if ours:
             gc.disable()
             self._remembering.start()
+            self._from_the_start.start()
 
     def on_end(self, event: Event) -> None:
         if self._resume.pop():
@@ -365,6 +407,7 @@ class _WhileCompiling(Listener):
         self._ours.pop()
         if not any(self._ours):
             self._remembering.stop()
+            self._from_the_start.stop()
 
 
 register("numba:compile", _WhileCompiling())
