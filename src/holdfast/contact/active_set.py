@@ -38,6 +38,7 @@ from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import TINY, store
 from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse, speeds
 from holdfast.linalg import block_lu
+from holdfast.linalg.vectors import square
 
 REFINE = 8  # steps with the same factors
 ROUNDING = 1e-15  # of residuals, relative, for each constraint and ten more
@@ -63,8 +64,8 @@ def read_states(sy: System, isl: Island, r: np.ndarray, u: np.ndarray, margin: f
             if sy.normal[i] == 1:
                 limit += sy.mu[i] * max(r[first], 0.0)
             for k in range(begin, end):
-                pull += (r[k] - u[k]) ** 2
-            if pull > (limit * (1.0 - margin)) ** 2:
+                pull += square(r[k] - u[k])
+            if pull > square(limit * (1.0 - margin)):
                 state = SLIDE
         elif begin > first and kind != HELD and end > begin:
             state = SLIDE
@@ -89,7 +90,7 @@ def derive(sy: System, isl: Island, state: np.ndarray, r: np.ndarray, u: np.ndar
         if kind == DISC and begin == 1 and state[i] == SLIDE:
             size = 0.0
             for k in range(first + 1, end):
-                size += (r[k] - u[k]) ** 2
+                size += square(r[k] - u[k])
             size = np.sqrt(size)
             limit = sy.mu[i] * max(r[first], 0.0)
             inverse = 1.0 / size if size > 0.0 else 0.0

@@ -4,12 +4,17 @@ Velocities are those of the coordinates, impulses act along the rows as given. W
 on, whitened and scaled, is `holdfast.contact.system.System`.
 """
 
+# pyright: reportArgumentType=false, reportReturnType=false
+# (Numba checks the types of kernels; to pyright an array element is an array.)
+
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+
+from holdfast._jit import kernel
 
 
 class LawKind(IntEnum):
@@ -27,6 +32,7 @@ class LawKind(IntEnum):
 class ContactState(IntEnum):
     """What a constraint was found to do."""
 
+    LEFT_OUT = -2  # not part of the problem: it carries nothing, whatever the motion
     UNKNOWN = -1
     OPEN = 0
     STICK = 1
@@ -68,6 +74,14 @@ class Arrays(NamedTuple):
     compliance: np.ndarray  # (rows,) COMPLIANT, and tangents of VISCOUS
 
 
+class Factors(NamedTuple):
+    """Factors of the inertia, see `holdfast.linalg.ltl`; of several solves that share it."""
+
+    L: np.ndarray  # blocks as in `Arrays.inertia`
+    below: np.ndarray  # for each tree a block of one column more
+    known: np.ndarray  # (trees,) 1 where the two are filled
+
+
 class Answer(NamedTuple):
     """What a solve fills in. Impulse and state of the last step, if known, are its warm start."""
 
@@ -75,3 +89,16 @@ class Answer(NamedTuple):
     impulse: np.ndarray  # (rows,)
     state: np.ndarray  # (n,) ContactState
     report: np.ndarray  # (REPORT,) see `holdfast.contact.solve`
+
+
+@kernel
+def row_speed(a: Arrays, i: int, e: int, v: np.ndarray) -> float:
+    """Return the speed along row e of constraint i."""
+    speed = 0.0
+    for p in range(a.panel[i], a.panel[i + 1]):
+        t = a.panel_tree[p]
+        begin, size = a.tree[t], a.tree[t + 1] - a.tree[t]
+        at = a.panel_at[p] + e * size
+        for j in range(size):
+            speed += a.values[at + j] * v[begin + j]
+    return speed

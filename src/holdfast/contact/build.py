@@ -257,7 +257,8 @@ def lay_out(g: Given, work: np.ndarray, words: np.ndarray) -> int:
             if touched[x] == 1:
                 values += dim * (tree[x + 1] - tree[x])
     for x in range(trees):
-        inertia += (tree[x + 1] - tree[x]) ** 2
+        size = tree[x + 1] - tree[x]
+        inertia += size * size
     size = words[:SIZES]
     size[TREES], size[CONSTRAINTS], size[ROWS], size[PANELS] = trees, constraints, rows, panels
     size[INERTIA], size[VALUES] = inertia, values

@@ -22,6 +22,7 @@ import numpy as np
 from holdfast._jit import inlined
 from holdfast.contact.arrays import ContactState
 from holdfast.contact.system import DISC, HELD, LINEAR, System
+from holdfast.linalg.vectors import square
 
 OPEN, STICK, SLIDE = int(ContactState.OPEN), int(ContactState.STICK), int(ContactState.SLIDE)
 
@@ -133,28 +134,28 @@ def natural_map(sy: System, i: int, u: np.ndarray, r: np.ndarray) -> float:
             mu = sy.mu[i]
             for k in range(begin, end):
                 speed += u[k] * u[k]
-                pull += (r[k] - u[k]) ** 2
+                pull += square(r[k] - u[k])
             x -= mu * np.sqrt(speed)
             pull = np.sqrt(pull)
             x, share = project(x, pull, mu)
-            miss = (r[first] - x) ** 2
+            miss = square(r[first] - x)
             for k in range(begin, end):
-                miss += (r[k] - share * (r[k] - u[k])) ** 2
+                miss += square(r[k] - share * (r[k] - u[k]))
             return np.sqrt(miss)
-        miss = (r[first] - max(x, 0.0)) ** 2
+        miss = square(r[first] - max(x, 0.0))
     if kind == DISC:
         for k in range(begin, end):
-            pull += (r[k] - u[k]) ** 2
+            pull += square(r[k] - u[k])
         pull = np.sqrt(pull)
         share = 1.0 if pull <= sy.bound[i] else sy.bound[i] / pull
         for k in range(begin, end):
-            miss += (r[k] - share * (r[k] - u[k])) ** 2
+            miss += square(r[k] - share * (r[k] - u[k]))
     elif kind == HELD:
         for k in range(begin, end):
             miss += u[k] * u[k]
     elif kind == LINEAR:
         for k in range(begin, end):
-            miss += ((u[k] + sy.R[k] * r[k]) / max(1.0, sy.R[k])) ** 2
+            miss += square((u[k] + sy.R[k] * r[k]) / max(1.0, sy.R[k]))
     else:
         for k in range(begin, end):
             miss += r[k] * r[k]

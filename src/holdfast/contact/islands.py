@@ -8,7 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.arrays import Arrays
+from holdfast.contact.arrays import Arrays, ContactState
+
+LEFT_OUT = int(ContactState.LEFT_OUT)
 
 
 @kernel
@@ -21,8 +23,15 @@ def find_root(parent_inout: np.ndarray, t: int) -> int:
 
 
 @kernel
-def find_islands(a: Arrays, parent_work: np.ndarray, island_of_tree_out: np.ndarray,
-                 tree_out: np.ndarray, tree_begin_out: np.ndarray, constraint_out: np.ndarray,
+def takes_part(a: Arrays, state: np.ndarray, i: int) -> bool:
+    """Return whether constraint i touches a tree and is not left out."""
+    return a.panel[i + 1] > a.panel[i] and state[i] != LEFT_OUT
+
+
+@kernel
+def find_islands(a: Arrays, state: np.ndarray, parent_work: np.ndarray,
+                 island_of_tree_out: np.ndarray, tree_out: np.ndarray,
+                 tree_begin_out: np.ndarray, constraint_out: np.ndarray,
                  constraint_begin_out: np.ndarray) -> int:  # fmt: skip
     """Fill the trees and constraints of each island; return how many islands there are.
 
@@ -34,7 +43,7 @@ def find_islands(a: Arrays, parent_work: np.ndarray, island_of_tree_out: np.ndar
         parent_work[t] = t
         island_of_tree_out[t] = -1
     for i in range(n):
-        if a.panel[i + 1] == a.panel[i]:
+        if not takes_part(a, state, i):
             continue
         root = find_root(parent_work, a.panel_tree[a.panel[i]])
         island_of_tree_out[a.panel_tree[a.panel[i]]] = 0
@@ -57,7 +66,7 @@ def find_islands(a: Arrays, parent_work: np.ndarray, island_of_tree_out: np.ndar
                 island_of_tree_out[t] = island_of_tree_out[root]
             tree_begin_out[island_of_tree_out[t]] += 1
     for i in range(n):
-        if a.panel[i + 1] > a.panel[i]:
+        if takes_part(a, state, i):
             constraint_begin_out[island_of_tree_out[a.panel_tree[a.panel[i]]]] += 1
     at, first = 0, 0
     for k in range(count):  # counts to ends
@@ -72,7 +81,7 @@ def find_islands(a: Arrays, parent_work: np.ndarray, island_of_tree_out: np.ndar
             tree_begin_out[k] -= 1
             tree_out[tree_begin_out[k]] = t
     for i in range(n - 1, -1, -1):
-        if a.panel[i + 1] > a.panel[i]:
+        if takes_part(a, state, i):
             k = island_of_tree_out[a.panel_tree[a.panel[i]]]
             constraint_begin_out[k] -= 1
             constraint_out[constraint_begin_out[k]] = i

@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast._jit import fast_kernel, kernel
 from holdfast.contact import cone
-from holdfast.contact.system import System, add_impulse, speeds
+from holdfast.contact.system import FREE_BODY, System, add_impulse, speeds
 from holdfast.linalg.block_lu import Pattern
 
 EPS = np.finfo(np.float64).eps
@@ -49,6 +49,13 @@ class Vectors(NamedTuple):
 def _add_product(G: np.ndarray, at: int, CG: np.ndarray, dim: int, rows: int, columns: int,
                  A_inout: np.ndarray, block: int) -> None:  # fmt: skip
     """Add the product of a panel, transposed, and CG to a block."""
+    if rows == FREE_BODY and columns == FREE_BODY:
+        for e in range(dim):
+            for i in range(FREE_BODY):
+                t = G[at + e * FREE_BODY + i]
+                for j in range(FREE_BODY):
+                    A_inout[block + i * FREE_BODY + j] += t * CG[e * FREE_BODY + j]
+        return
     for e in range(dim):
         right = CG[e * columns : e * columns + columns]
         for i in range(rows):

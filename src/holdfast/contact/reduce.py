@@ -15,19 +15,18 @@ the number of rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
+from holdfast.contact.islands import takes_part
 from holdfast.contact.ladder import NEEDED
 from holdfast.contact.options import Numbers
-from holdfast.contact.solve import solve as entry_of_solve
+from holdfast.contact.solve import factors_size, no_factors, solve_factored
+from holdfast.contact.system import factor_of
 from holdfast.linalg import ltl
 from holdfast.linalg.vectors import add, dot
-
-solve: Any = kernel(getattr(entry_of_solve, "py_func", entry_of_solve))  # the same as a part
+from holdfast.linalg.views import part, vector
 
 WORTH = 0.6  # a tree is reduced if it has fewer rows than this part of its coordinates
 SMALLEST = 12  # coordinates of a tree that is reduced
@@ -37,8 +36,9 @@ _MORE_MEMORY, _NOT_DEFINITE = int(SolveStatus.MORE_MEMORY), int(SolveStatus.NOT_
 
 
 @kernel
-def solve_reduced(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Numbers) -> int:
-    """Solve as `solve` does, with trees reduced where that is worth it.
+def solve_reduced(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: np.ndarray,
+                  o: Numbers) -> int:  # fmt: skip
+    """Solve as `solve_factored` does, with trees reduced where that is worth it.
 
     `words` is the memory of `work`, as integers. Where it does not suffice, ``out.report[NEEDED]``
     says how much does.
@@ -48,20 +48,20 @@ def solve_reduced(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o
         out.report[NEEDED] = trees
         return _MORE_MEMORY
     rows = words[:trees]
-    if not count_rows(a, rows):
-        return solve(a, out, work, words, o)
-    panels, entries, square, total, factors = a.panel[n], 0, 0, 0, 0
+    if not count_rows(a, out.state, rows):
+        return solve_factored(a, f, out, work, words, o)
+    panels, entries, square, total, bases = a.panel[n], 0, 0, 0, 0
     for t in range(trees):
         m, s = a.tree[t + 1] - a.tree[t], reduced_size(a, t, rows[t])
         square += s * s
         total += s
         if s < m and s > 0:
-            factors += m * m + m * (m + 1) + s * m + m
+            bases += s * m + m
     for i in range(n):
         for p in range(a.panel[i], a.panel[i + 1]):
             t = a.panel_tree[p]
             entries += (a.row[i + 1] - a.row[i]) * reduced_size(a, t, rows[t])
-    used = 3 * trees + 2 + panels + entries + square + 2 * total + factors
+    used = 3 * trees + 2 + panels + entries + square + 2 * total + bases
     if used > work.shape[0]:
         out.report[NEEDED] = used
         return _MORE_MEMORY
@@ -78,16 +78,22 @@ def solve_reduced(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o
     at += 2 * total
     small = Arrays(tree, block, inertia, free, a.law, a.row, a.panel, a.panel_tree, panel_at,
                    values, a.target, a.friction, a.bound, a.compliance)  # fmt: skip
-    if not reduce_trees(a, rows, small, work[at : at + factors], words[at : at + factors]):
+    basis = work[at : at + bases]
+    at += bases
+    if not reduce_trees(a, f, out.state, rows, small, basis):
         return _NOT_DEFINITE
-    begin = at
-    at += factors
-    status = solve(small, Answer(velocity, out.impulse, out.state, out.report), work[at:],
-                   words[at:], o)  # fmt: skip
-    out.report[NEEDED] += at
+    used = at + factors_size(small)
+    if used > work.shape[0]:
+        out.report[NEEDED] = used
+        return _MORE_MEMORY
+    status = solve_factored(
+        small, no_factors(small, work[at:], words[at:]),
+        Answer(velocity, out.impulse, out.state, out.report), work[used:], words[used:], o,
+    )  # fmt: skip
+    out.report[NEEDED] += used
     if status == _MORE_MEMORY:
         return status
-    expand(a, rows, small, velocity, work[begin:at], words[begin:at], out.velocity)
+    expand(a, f, rows, small, velocity, basis, out.velocity)
     return status
 
 
@@ -99,13 +105,14 @@ def copy(x: np.ndarray, out: np.ndarray) -> None:
 
 
 @kernel
-def count_rows(a: Arrays, rows_out: np.ndarray) -> bool:
+def count_rows(a: Arrays, state: np.ndarray, rows_out: np.ndarray) -> bool:
     """Count the rows of each tree; return whether any is to be reduced."""
     for t in range(rows_out.shape[0]):
         rows_out[t] = 0
     for i in range(a.law.shape[0]):
-        for p in range(a.panel[i], a.panel[i + 1]):
-            rows_out[a.panel_tree[p]] += a.row[i + 1] - a.row[i]
+        if takes_part(a, state, i):
+            for p in range(a.panel[i], a.panel[i + 1]):
+                rows_out[a.panel_tree[p]] += a.row[i + 1] - a.row[i]
     for t in range(rows_out.shape[0]):
         m = a.tree[t + 1] - a.tree[t]
         if rows_out[t] > 0 and reduced_size(a, t, rows_out[t]) < m:
@@ -123,9 +130,13 @@ def reduced_size(a: Arrays, t: int, rows: int) -> int:
 
 
 @kernel
-def reduce_trees(a: Arrays, rows: np.ndarray, small: Arrays, work: np.ndarray,
-                 words: np.ndarray) -> bool:  # fmt: skip
-    """Fill the reduced problem, and its factors and bases in `work`; False if not definite."""
+def reduce_trees(a: Arrays, f: Factors, state: np.ndarray, rows: np.ndarray, small: Arrays,
+                 basis_out: np.ndarray) -> bool:  # fmt: skip
+    """Fill the reduced problem, the factors of trees that are reduced, and their bases.
+
+    Returns:
+        Whether their inertia is definite.
+    """
     trees, at = rows.shape[0], 0
     small.tree[0] = small.block[0] = 0
     place = 0
@@ -139,61 +150,52 @@ def reduce_trees(a: Arrays, rows: np.ndarray, small: Arrays, work: np.ndarray,
         s = reduced_size(a, t, rows[t])
         begin, square = small.tree[t], small.block[t]
         small.tree[t + 1], small.block[t + 1] = begin + s, square + s * s
-        M = a.inertia[a.block[t] : a.block[t] + m * m].reshape(m, m)
-        N = small.inertia[square : square + s * s].reshape(s, s)
         if s == m:
-            copy(M.reshape(m * m), N.reshape(m * m))
+            copy(vector(a.inertia, a.block[t], m * m), vector(small.inertia, square, m * m))
             copy(a.free[first : first + m], small.free[begin : begin + m])
             continue
         if s == 0:
             continue
-        L, below, Q, y, at = factors_at(work, words, at, m, s)
-        if not ltl.factor(M, L, below):
+        L, below = factor_of(a, f, t)
+        if f.known[t] == 0 and not ltl.factor(part(a.inertia, a.block[t], m, m), L, below):
             return False
+        f.known[t] = 1
+        _, y, at = basis_at(basis_out, at, m, s)
         ltl.motion_to_white(L, below, a.free[first : first + m], y)
-        for j in range(s):
-            for k in range(s):
-                N[j, k] = 1.0 if j == k else 0.0
-    take_rows(a, rows, small, work, words)
+        for j in range(s * s):
+            small.inertia[square + j] = 1.0 if j % (s + 1) == 0 else 0.0
+    take_rows(a, f, state, rows, small, basis_out)
     at = 0
     for t in range(trees):
         m, s = a.tree[t + 1] - a.tree[t], reduced_size(a, t, rows[t])
         if 0 < s < m:
-            _, _, Q, y, at = factors_at(work, words, at, m, s)
+            Q, y, at = basis_at(basis_out, at, m, s)
             for j in range(s):
                 small.free[small.tree[t] + j] = dot(Q[j], y)
     return True
 
 
 @kernel
-def factors_at(
-    work: np.ndarray, words: np.ndarray, at: int, m: int, s: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return factor, its entries, basis and whitened free motion of a tree; and what comes next."""
-    L = work[at : at + m * m].reshape(m, m)
-    at += m * m
-    below = words[at : at + m * (m + 1)].reshape(m, m + 1)
-    at += m * (m + 1)
-    Q = work[at : at + s * m].reshape(s, m)
-    at += s * m
-    return L, below, Q, work[at : at + m], at + m
+def basis_at(basis: np.ndarray, at: int, m: int, s: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return basis and whitened free motion of a tree; and where those of the next one are."""
+    return part(basis, at, s, m), vector(basis, at + s * m, m), at + s * m + m
 
 
 @kernel
-def take_rows(a: Arrays, rows: np.ndarray, small: Arrays, work: np.ndarray,
-              words: np.ndarray) -> None:  # fmt: skip
+def take_rows(a: Arrays, f: Factors, state: np.ndarray, rows: np.ndarray, small: Arrays,
+              basis_out: np.ndarray) -> None:  # fmt: skip
     """Fill the rows of the reduced problem, tree by tree, and the bases."""
     at = 0
     for t in range(rows.shape[0]):
         m, s = a.tree[t + 1] - a.tree[t], reduced_size(a, t, rows[t])
         reduced, known = 0 < s < m, 0
-        if reduced:
-            L, below, Q, _, at = factors_at(work, words, at, m, s)
-        else:
-            L, below, Q, _, _ = factors_at(work, words, 0, 0, 0)
         if s == 0:
             continue
+        L, below = factor_of(a, f, t)
+        Q, _, at = basis_at(basis_out, at, m, s) if reduced else basis_at(basis_out, at, 0, 0)
         for i in range(a.law.shape[0]):
+            if not takes_part(a, state, i):
+                continue
             for p in range(a.panel[i], a.panel[i + 1]):
                 if a.panel_tree[p] != t:
                     continue
@@ -234,8 +236,8 @@ def join_basis(Q: np.ndarray, known: int, coefficients_out: np.ndarray) -> None:
 
 
 @kernel
-def expand(a: Arrays, rows: np.ndarray, small: Arrays, velocity: np.ndarray, work: np.ndarray,
-           words: np.ndarray, velocity_out: np.ndarray) -> None:  # fmt: skip
+def expand(a: Arrays, f: Factors, rows: np.ndarray, small: Arrays, velocity: np.ndarray,
+           basis: np.ndarray, velocity_out: np.ndarray) -> None:  # fmt: skip
     """Fill the velocity of all coordinates."""
     at = 0
     for t in range(rows.shape[0]):
@@ -247,7 +249,8 @@ def expand(a: Arrays, rows: np.ndarray, small: Arrays, velocity: np.ndarray, wor
         elif s == 0:
             copy(a.free[first : first + m], v)
         else:
-            L, below, Q, y, at = factors_at(work, words, at, m, s)
+            L, below = factor_of(a, f, t)
+            Q, y, at = basis_at(basis, at, m, s)
             copy(y, v)
             for j in range(s):
                 add(velocity[begin + j] - small.free[begin + j], Q[j], v)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast._jit import entry, kernel
-from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
 from holdfast.contact.convex import solve_convex
 from holdfast.contact.islands import find_islands
 from holdfast.contact.ladder import (
@@ -29,6 +29,7 @@ from holdfast.contact.options import Numbers
 from holdfast.contact.splitting import MEMORY, ROWS, SMALL, Splitting
 from holdfast.contact.system import System, apply_laws, factor_inertia, recover_velocity, whiten
 from holdfast.linalg.block_lu import Pattern, order_trees
+from holdfast.linalg.views import blocks, part, vector
 
 SOLVED, APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 FAILED, NOT_DEFINITE = int(SolveStatus.FAILED), int(SolveStatus.NOT_DEFINITE)
@@ -53,22 +54,36 @@ MOTIONS, BY_ROW, BY_CONSTRAINT = 7, 11 + ROWS, 3
 
 
 @kernel
-def fixed_size(a: Arrays) -> tuple[int, int, int, int]:
+def fixed_size(a: Arrays) -> tuple[int, int, int]:
     """Return the memory that does not depend on islands, and what of it small arrays take."""
     m, n, rows = a.free.shape[0], a.law.shape[0], a.target.shape[0]
     trees = a.tree.shape[0] - 1
-    below_size, C_size, widest, most = 0, 0, 1, 1
+    C_size, widest, most = 0, 1, 1
     for t in range(trees):
-        s = a.tree[t + 1] - a.tree[t]
-        below_size += s * (s + 1)
-        widest = max(widest, s)
+        widest = max(widest, a.tree[t + 1] - a.tree[t])
     for i in range(n):
         dim = a.row[i + 1] - a.row[i]
         C_size += dim * dim
         most = max(most, dim)
-    fixed = MOTIONS * m + BY_ROW * rows + a.values.shape[0] + a.inertia.shape[0] + C_size
-    fixed += BY_CONSTRAINT * n + SMALL + widest * most + below_size + 9 * trees + 6 * n + 4
-    return fixed, below_size, C_size, widest * most
+    fixed = MOTIONS * m + BY_ROW * rows + a.values.shape[0] + C_size
+    fixed += BY_CONSTRAINT * n + SMALL + widest * most + 7 * trees + 6 * n + 3
+    return fixed, C_size, widest * most
+
+
+@kernel
+def factors_size(a: Arrays) -> int:
+    """Return the memory of the factors of an inertia."""
+    return 2 * a.inertia.shape[0] + a.free.shape[0] + a.tree.shape[0] - 1
+
+
+@kernel
+def no_factors(a: Arrays, work: np.ndarray, words: np.ndarray) -> Factors:
+    """Return factors of which none is known, at the beginning of this memory."""
+    m, size, trees = a.free.shape[0], a.inertia.shape[0], a.tree.shape[0] - 1
+    known = vector(words, 2 * size + m, trees)
+    for t in range(trees):
+        known[t] = 0
+    return Factors(vector(work, 0, size), vector(words, size, size + m), known)
 
 
 @kernel
@@ -78,7 +93,8 @@ def most_memory(a: Arrays) -> int:
     for t in a.panel_tree:
         coordinates += a.tree[t + 1] - a.tree[t]
     coordinates = min(coordinates, a.free.shape[0])
-    return fixed_size(a)[0] + 3 * trees * trees + 6 * trees + coordinates * coordinates
+    islands = 3 * trees * trees + 6 * trees + coordinates * coordinates
+    return factors_size(a) + fixed_size(a)[0] + islands
 
 
 @entry
@@ -91,34 +107,46 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         work, words: the same memory as numbers and as integers.
         o: tolerances.
     """
+    used = factors_size(a)
+    if used > work.shape[0]:
+        out.report[NEEDED] = used
+        return MORE_MEMORY
+    status = solve_factored(a, no_factors(a, work, words), out, work[used:], words[used:], o)
+    out.report[NEEDED] += used
+    return status
+
+
+@kernel
+def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: np.ndarray,
+                   o: Numbers) -> int:  # fmt: skip
+    """Solve as `solve` does, with the factors of the inertia that are known.
+
+    Constraints whose state is LEFT_OUT are none; nothing is filled in for them.
+    """
     m, n, rows = a.free.shape[0], a.law.shape[0], a.target.shape[0]
     trees = a.tree.shape[0] - 1
-    fixed, below_size, C_size, CG_size = fixed_size(a)
+    fixed, C_size, CG_size = fixed_size(a)
     out.report[NEEDED] = fixed
     if fixed > work.shape[0]:
         return MORE_MEMORY
-    motions = work[: MOTIONS * m].reshape(MOTIONS, m)
+    motions = part(work, 0, MOTIONS, m)
     at = MOTIONS * m
-    by_row = work[at : at + BY_ROW * rows].reshape(BY_ROW, rows)
+    by_row = part(work, at, BY_ROW, rows)
     at += BY_ROW * rows
     G = work[at : at + a.values.shape[0]]
     at += a.values.shape[0]
-    L = work[at : at + a.inertia.shape[0]]
-    at += a.inertia.shape[0]
     C = work[at : at + C_size]
     at += C_size
-    each = work[at : at + BY_CONSTRAINT * n].reshape(BY_CONSTRAINT, n)
+    each = part(work, at, BY_CONSTRAINT, n)
     at += BY_CONSTRAINT * n
-    small = work[at : at + SMALL].reshape(2 * MEMORY + 1, MEMORY)
+    small = part(work, at, 2 * MEMORY + 1, MEMORY)
     at += SMALL
     CG = work[at : at + CG_size]
     at += CG_size
-    below = words[at : at + below_size]
-    at += below_size
-    by_tree = words[at : at + 6 * trees].reshape(6, trees)
-    at += 6 * trees
-    below_at, parent, island_of, island_tree, place, used = (
-        by_tree[0], by_tree[1], by_tree[2], by_tree[3], by_tree[4], by_tree[5],
+    by_tree = part(words, at, 5, trees)
+    at += 5 * trees
+    parent, island_of, island_tree, place, used = (
+        by_tree[0], by_tree[1], by_tree[2], by_tree[3], by_tree[4],
     )  # fmt: skip
     island_tree_begin = words[at : at + trees + 1]
     at += trees + 1
@@ -137,7 +165,7 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
     freed = words[at : at + n]
     at += n
     islands = find_islands(
-        a, parent, island_of, island_tree, island_tree_begin, member, member_begin
+        a, out.state, parent, island_of, island_tree, island_tree_begin, member, member_begin
     )
     largest = 0
     for k in range(islands):
@@ -146,12 +174,8 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
     out.report[NEEDED] = fixed
     if fixed > work.shape[0]:
         return MORE_MEMORY
-    begin = 0
     for t in range(trees):
         used[t] = 1 if island_of[t] >= 0 else 0
-        below_at[t] = begin
-        s = a.tree[t + 1] - a.tree[t]
-        begin += s * (s + 1)
     begin = 0
     for i in range(n):
         C_at[i] = begin
@@ -159,14 +183,15 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         begin += dim * dim
     C_at[n] = begin
     y0 = motions[0]
-    if not factor_inertia(a, used, L, below, y0):
+    if not factor_inertia(a, used, f, y0):
         return NOT_DEFINITE
     sy = System(
         a.tree, a.row, a.panel, a.panel_tree, a.panel_at, y0, G, by_row[0], by_row[1], normal,
         tangent, each[0], each[1], by_row[2],
     )  # fmt: skip
-    longest = whiten(a, L, below, below_at, sy)
-    apply_laws(a, sy, o.zero_row * longest)
+    everywhere = member[: member_begin[islands]]
+    longest = whiten(a, f, everywhere, sy)
+    apply_laws(a, everywhere, sy, o.zero_row * longest)
     v = Vectors(
         motions[1], motions[2], motions[3], motions[4], motions[5], motions[6], by_row[3],
         by_row[4], by_row[5], by_row[6], by_row[7],
@@ -185,9 +210,9 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         t0, t1 = island_tree_begin[k], island_tree_begin[k + 1]
         count = t1 - t0
         p = at
-        tables = words[p : p + 3 * count * count].reshape(3, count, count)
+        tables = blocks(words, p, 3, count, count)
         p += 3 * count * count
-        lists = words[p : p + 6 * count].reshape(6, count)
+        lists = part(words, p, 6, count)
         p += 6 * count
         pattern = Pattern(lists[0], lists[1], lists[2], tables[1], tables[2], lists[3])
         for j in range(count):
@@ -222,5 +247,5 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         for i in members:
             for r in range(a.row[i], a.row[i + 1]):
                 out.impulse[r] = v.r[r] * sy.scale[r]
-    recover_velocity(a, used, L, below, v.y, out.velocity)
+    recover_velocity(a, used, f, v.y, out.velocity)
     return status

@@ -34,6 +34,7 @@ from holdfast.contact.newton import Island, Vectors, assemble, combine, rebuild
 from holdfast.contact.proximal import TINY
 from holdfast.contact.system import DISC, LINEAR, NOTHING, System, add_impulse, speeds
 from holdfast.linalg import block_lu
+from holdfast.linalg.vectors import square
 
 MEMORY = 10  # iterates that Anderson's acceleration combines
 ROWS = 4 + 2 * MEMORY  # arrays of rows in `Splitting`
@@ -68,7 +69,7 @@ def split(sy: System, i: int, z: np.ndarray, at: int, beta: float, r_out: np.nda
     shift = at - first
     pull = 0.0
     for k in range(begin, end):
-        pull += z[k + shift] ** 2
+        pull += square(z[k + shift])
     pull = np.sqrt(pull)
     share = 1.0
     if sy.normal[i] == 1:
@@ -87,7 +88,7 @@ def split(sy: System, i: int, z: np.ndarray, at: int, beta: float, r_out: np.nda
             continue
         r_out[k] = x / (1.0 + beta * sy.R[k]) if kind == LINEAR else share * x
         w_out[k] = (r_out[k] - x) / beta
-        speed += w_out[k] ** 2
+        speed += square(w_out[k])
     return sy.mu[i] * np.sqrt(speed) if sy.normal[i] == 1 and kind == DISC else 0.0
 
 
@@ -225,7 +226,7 @@ def iterate_splitting(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
         for k in range(first, end):
             sp.z[at + k - first] = v.r[k] - beta * v.u[k]
             if k >= first + sy.normal[i]:
-                speed += v.u[k] ** 2
+                speed += square(v.u[k])
                 if sy.tangent[i] == NOTHING:
                     sp.z[at + k - first] = 0.0
         if sy.normal[i] == 1 and sy.tangent[i] == DISC:

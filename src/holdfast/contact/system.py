@@ -18,8 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import fast_inlined, fast_kernel, inlined, kernel
-from holdfast.contact.arrays import Arrays, LawKind
+from holdfast.contact.arrays import Arrays, Factors, LawKind
 from holdfast.linalg import ltl
+from holdfast.linalg.vectors import dot, square
+from holdfast.linalg.views import part, vector
 
 FRICTIONLESS, COULOMB, NO_SLIP = (
     int(LawKind.FRICTIONLESS),
@@ -89,73 +91,57 @@ def whiten_panel(values: np.ndarray, at: int, dim: int, T: np.ndarray, G_out: np
         length2_inout[first + e] += (p * p + q * q + r * r) + (u * u + v * v + w * w)
 
 
-@fast_kernel
-def whiten_row(L: np.ndarray, below: np.ndarray, values: np.ndarray, at: int, s: int,
-               G_out: np.ndarray) -> float:  # fmt: skip
-    """Fill s entries of G_out, from `at` on, with a row of the values, whitened; their square."""
-    g = G_out[at : at + s]
-    for j in range(s):
-        g[j] = values[at + j]
-    ltl.to_white(L, below, g)
-    total = 0.0
-    for j in range(s):
-        total += g[j] * g[j]
-    return total
+@inlined
+def factor_of(a: Arrays, f: Factors, t: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the factor of tree t and where its entries are."""
+    s = a.tree[t + 1] - a.tree[t]
+    return part(f.L, a.block[t], s, s), part(f.below, a.block[t] + a.tree[t], s, s + 1)
 
 
 @kernel
-def factor_inertia(a: Arrays, used: np.ndarray, L_out: np.ndarray, below_out: np.ndarray,
-                   y_out: np.ndarray) -> bool:  # fmt: skip
+def factor_inertia(a: Arrays, used: np.ndarray, f: Factors, y_out: np.ndarray) -> bool:
     """Factor the inertia of the trees in use, and whiten the free motion; False if not definite.
 
-    The factors of free bodies are left as their inverses.
+    The factors of free bodies are left as their inverses, and made anew by each solve.
     """
-    skip = 0
     for t in range(a.tree.shape[0] - 1):
         first, s = a.tree[t], a.tree[t + 1] - a.tree[t]
-        at = a.block[t]
-        if used[t]:
-            M = a.inertia[at : at + s * s].reshape(s, s)
-            L = L_out[at : at + s * s].reshape(s, s)
-            below = below_out[skip : skip + s * (s + 1)].reshape(s, s + 1)
-            if not ltl.factor(M, L, below):
-                return False
-            ltl.motion_to_white(L, below, a.free[first : first + s], y_out[first : first + s])
-            if s == FREE_BODY:
-                invert_factor(L)
-        else:
-            for j in range(first, first + s):
-                y_out[j] = 0.0
-        skip += s * (s + 1)
+        y = vector(y_out, first, s)
+        if used[t] == 0:
+            for j in range(s):
+                y[j] = 0.0
+            continue
+        L, below = factor_of(a, f, t)
+        if f.known[t] == 0 and not ltl.factor(part(a.inertia, a.block[t], s, s), L, below):
+            return False
+        ltl.motion_to_white(L, below, vector(a.free, first, s), y)
+        if s == FREE_BODY:
+            invert_factor(L)
+        f.known[t] = s != FREE_BODY
     return True
 
 
 @kernel
-def recover_velocity(a: Arrays, used: np.ndarray, L: np.ndarray, below: np.ndarray, y: np.ndarray,
+def recover_velocity(a: Arrays, used: np.ndarray, f: Factors, y: np.ndarray,
                      velocity_out: np.ndarray) -> None:  # fmt: skip
     """Fill the velocity of a whitened motion."""
-    skip = 0
     for t in range(a.tree.shape[0] - 1):
         first, s = a.tree[t], a.tree[t + 1] - a.tree[t]
-        at = a.block[t]
-        v = velocity_out[first : first + s]
-        if used[t] and s == FREE_BODY:
+        at, v = a.block[t], vector(velocity_out, first, s)
+        if used[t] == 0:
+            for j in range(s):
+                v[j] = a.free[first + j]
+        elif s == FREE_BODY:
             for k in range(s):
                 total = 0.0
                 for j in range(k + 1):
-                    total += L[at + k * s + j] * y[first + j]
+                    total += f.L[at + k * s + j] * y[first + j]
                 v[k] = total
-        elif used[t]:
+        else:
+            L, below = factor_of(a, f, t)
             for j in range(s):
                 v[j] = y[first + j]
-            ltl.from_white(
-                L[at : at + s * s].reshape(s, s),
-                below[skip : skip + s * (s + 1)].reshape(s, s + 1), v,
-            )  # fmt: skip
-        else:
-            for j in range(s):
-                v[j] = a.free[first + j]
-        skip += s * (s + 1)
+            ltl.from_white(L, below, v)
 
 
 @fast_inlined
@@ -177,29 +163,30 @@ def multiply_rows(sy: System, i: int, equal: bool) -> None:
 
 
 @kernel
-def whiten(a: Arrays, L: np.ndarray, below: np.ndarray, below_at: np.ndarray, sy: System) -> float:
+def whiten(a: Arrays, f: Factors, members: np.ndarray, sy: System) -> float:
     """Fill the panels of sy, whitened, and the squares of rows' lengths in sy.scale.
 
     Returns:
         The longest length.
     """
     longest = 0.0
-    for i in range(a.law.shape[0]):
+    for i in members:
         first, dim = a.row[i], a.row[i + 1] - a.row[i]
         for k in range(first, first + dim):
             sy.scale[k] = 0.0
         for p in range(a.panel[i], a.panel[i + 1]):
             t = a.panel_tree[p]
-            s, at = a.tree[t + 1] - a.tree[t], a.block[t]
-            factor = L[at : at + s * s].reshape(s, s)
+            s, at = a.tree[t + 1] - a.tree[t], a.panel_at[p]
+            L, below = factor_of(a, f, t)
             if s == FREE_BODY:
-                whiten_panel(a.values, a.panel_at[p], dim, factor, sy.G, sy.scale, first)
+                whiten_panel(a.values, at, dim, L, sy.G, sy.scale, first)
                 continue
-            entries = below[below_at[t] : below_at[t] + s * (s + 1)].reshape(s, s + 1)
+            for j in range(at, at + dim * s):
+                sy.G[j] = a.values[j]
+            ltl.rows_to_white(L, below, part(sy.G, at, dim, s))
             for e in range(dim):
-                sy.scale[first + e] += whiten_row(
-                    factor, entries, a.values, a.panel_at[p] + e * s, s, sy.G
-                )
+                row = vector(sy.G, at + e * s, s)
+                sy.scale[first + e] += dot(row, row)
         for k in range(first, first + dim):
             longest = max(longest, sy.scale[k])
     return np.sqrt(longest)
@@ -218,14 +205,14 @@ def tangent_kind(law: int, rows: int, mu: float) -> int:
 
 
 @kernel
-def apply_laws(a: Arrays, sy: System, least: float) -> None:
+def apply_laws(a: Arrays, members: np.ndarray, sy: System, least: float) -> None:
     """Fill what sy says of the laws, and scale its rows, whose squared lengths are in sy.scale.
 
     Rows not longer than `least` carry nothing. All rows of a contact are divided by one length,
     which does not depend on how its tangents are turned; other rows have their own.
     """
     least2 = least * least
-    for i in range(a.law.shape[0]):
+    for i in members:
         law, first, end = a.law[i], a.row[i], a.row[i + 1]
         if end == first:  # left out
             sy.normal[i], sy.tangent[i] = 0, NOTHING
@@ -245,7 +232,7 @@ def apply_laws(a: Arrays, sy: System, least: float) -> None:
                 if kind == NOTHING or sy.scale[k] <= least2:
                     sy.scale[k] = 0.0
                     continue
-                ratio2 = 1.0 if law != COULOMB else (a.friction[k] / mu) ** 2
+                ratio2 = 1.0 if law != COULOMB else square(a.friction[k] / mu)
                 if ratio2 > 0.0:
                     common += ratio2 * sy.scale[k]
                     tangents += 1

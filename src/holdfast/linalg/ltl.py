@@ -74,6 +74,23 @@ def to_white(L: np.ndarray, below: np.ndarray, a_inout: np.ndarray) -> None:
 
 
 @fast_kernel
+def rows_to_white(L: np.ndarray, below: np.ndarray, rows_inout: np.ndarray) -> None:
+    """Do so with each of a few rows; those of a contact have most of their zeros in common."""
+    for k in range(L.shape[0] - 1, -1, -1):
+        some, scale = False, L[k, k]
+        for e in range(rows_inout.shape[0]):
+            some = some or rows_inout[e, k] != 0.0
+            rows_inout[e, k] *= scale
+        if not some:
+            continue
+        for p in range(1, below[k, 0] + 1):
+            i = below[k, p]
+            t = L[k, i]
+            for e in range(rows_inout.shape[0]):
+                rows_inout[e, i] -= t * rows_inout[e, k]
+
+
+@fast_kernel
 def all_to_white(L: np.ndarray, below: np.ndarray, count: int, W_inout: np.ndarray) -> None:
     """Do so with the first columns of W."""
     for k in range(L.shape[0] - 1, -1, -1):

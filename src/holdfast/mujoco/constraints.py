@@ -33,8 +33,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast._jit import inlined, kernel
-from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind
+from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, row_speed
 from holdfast.contact.ladder import REPORT
+from holdfast.linalg.views import vector
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.record import Status
 from holdfast.mujoco.smooth import ELLIPTIC
@@ -135,25 +136,41 @@ def next_tree(li: Listed, row: int, after: int) -> int:
 
 
 @inlined
-def take_sum(li: Listed, one: int, other: int, sign: float, part: float, t: int,
-             row_out: np.ndarray) -> None:  # fmt: skip
-    """Fill ``part (one + sign other)`` of two rows, for the coordinates of a tree."""
-    begin, end = li.tree[t], li.tree[t + 1]
-    values = li.values
+def find_tree(li: Listed, row: int, t: int) -> tuple[int, bool]:
+    """Return where a row has the coordinates of a tree, and whether it has all, in their order.
+
+    If it has not, this is 0: entries have to be looked at one by one.
+    """
+    begin, size = li.tree[t], li.tree[t + 1] - li.tree[t]
     if not li.sparse:
-        p, q = one * li.nv, other * li.nv
-        for j in range(begin, end):
-            x = values[p + j]
-            row_out[j - begin] = part * (x + sign * values[q + j]) if sign != 0.0 else part * x
+        return begin, True
+    first, length, at = np.int64(li.begin[row]), np.int64(li.length[row]), 0
+    while at < length and li.column[first + at] < begin:
+        at += 1
+    if at + size > length:
+        return 0, False
+    for j in range(size):
+        if li.column[first + at + j] != begin + j:
+            return 0, False
+    return at, True
+
+
+@inlined
+def take_sum(li: Listed, one: int, other: int, sign: float, scale: float, t: int, at: int,
+             whole: bool, row_out: np.ndarray) -> None:  # fmt: skip
+    """Fill ``scale (one + sign other)`` of two rows, for the coordinates of a tree."""
+    p = at + (np.int64(li.begin[one]) if li.sparse else one * li.nv)
+    q = at + (np.int64(li.begin[other]) if li.sparse else other * li.nv)
+    if whole:
+        for j in range(row_out.shape[0]):
+            row_out[j] = scale * (li.values[p + j] + sign * li.values[q + j])
         return
-    for j in range(end - begin):
+    for j in range(row_out.shape[0]):
         row_out[j] = 0.0
-    p, q = np.int64(li.begin[one]), np.int64(li.begin[other])
     for e in range(li.length[one]):  # all rows of a contact have the same coordinates
-        j = np.int64(li.column[p + e])
-        if begin <= j < end:
-            x = values[p + e]
-            row_out[j - begin] = part * (x + sign * values[q + e]) if sign != 0.0 else part * x
+        j = np.int64(li.column[p + e]) - li.tree[t]
+        if 0 <= j < row_out.shape[0]:
+            row_out[j] = scale * (li.values[p + e] + sign * li.values[q + e])
 
 
 @kernel
@@ -354,7 +371,8 @@ def read_row(
     while t >= 0:
         size = li.tree[t + 1] - li.tree[t]
         arrays.panel_tree[k], arrays.panel_at[k] = t, entry
-        take_sum(li, r, r, 0.0, 1.0, t, arrays.values[entry : entry + size])
+        at, whole = find_tree(li, r, t)
+        take_sum(li, r, r, 0.0, 1.0, t, at, whole, vector(arrays.values, entry, size))
         entry += size
         k += 1
         t = next_tree(li, r, t)
@@ -455,15 +473,16 @@ def read_contact(
         size = li.tree[t + 1] - li.tree[t]
         arrays.panel_tree[p], arrays.panel_at[p] = t, entry
         p += 1
+        at, whole = find_tree(li, first, t)
         for e in range(dim):
-            out = arrays.values[entry : entry + size]
-            if not edges:
-                take_sum(li, first + e, first + e, 0.0, 1.0, t, out)
-            elif e == 0:
-                take_sum(li, first, first + 1, 1.0, 0.5, t, out)
-            else:
-                r = first + 2 * e - 2
-                take_sum(li, r, r + 1, -1.0, 0.5 / c.friction[e - 1], t, out)
+            one, other, sign, scale = first + e, first + e, 0.0, 1.0
+            if edges and e == 0:
+                other, sign, scale = first + 1, 1.0, 0.5
+            elif edges:
+                one = first + 2 * e - 2
+                other, sign, scale = one + 1, -1.0, 0.5 / c.friction[e - 1]
+            out = vector(arrays.values, entry, size)
+            take_sum(li, one, other, sign, scale, t, at, whole, out)
             entry += size
     arrays.panel[k + 1] = p
     drop_rounding(s, c, k, dim, arrays)
@@ -492,14 +511,7 @@ def drop_rounding(s: Any, c: Any, k: int, dim: int, arrays: Arrays) -> None:
     far = abs(c.pos[0]) + abs(c.pos[1]) + abs(c.pos[2])
     limit = s.row_rounding * (s.size + far)
     for e in range(dim):
-        largest = 0.0
-        for p in range(arrays.panel[k], arrays.panel[k + 1]):
-            t = arrays.panel_tree[p]
-            size = arrays.tree[t + 1] - arrays.tree[t]
-            begin = arrays.panel_at[p] + e * size
-            for j in range(begin, begin + size):
-                largest = max(largest, abs(arrays.values[j]))
-        if largest > limit:
+        if is_longer(arrays, k, e, limit):
             continue
         for p in range(arrays.panel[k], arrays.panel[k + 1]):
             t = arrays.panel_tree[p]
@@ -507,6 +519,19 @@ def drop_rounding(s: Any, c: Any, k: int, dim: int, arrays: Arrays) -> None:
             begin = arrays.panel_at[p] + e * size
             for j in range(begin, begin + size):
                 arrays.values[j] = 0.0
+
+
+@inlined
+def is_longer(arrays: Arrays, k: int, e: int, limit: float) -> bool:
+    """Return whether an entry of row e of constraint k is beyond a limit."""
+    for p in range(arrays.panel[k], arrays.panel[k + 1]):
+        t = arrays.panel_tree[p]
+        size = arrays.tree[t + 1] - arrays.tree[t]
+        begin = arrays.panel_at[p] + e * size
+        for j in range(begin, begin + size):
+            if abs(arrays.values[j]) > limit:
+                return True
+    return False
 
 
 @inlined
@@ -532,19 +557,6 @@ def add_mocap_speed(
         f = 3 * (e - 3)
         speed = c.frame[f] * w[3] + c.frame[f + 1] * w[4] + c.frame[f + 2] * w[5]
         arrays.target[row + e] -= sign * speed
-
-
-@kernel
-def row_speed(arrays: Arrays, i: int, e: int, v: np.ndarray) -> float:
-    """Return the speed along row e of constraint i."""
-    speed = 0.0
-    for p in range(arrays.panel[i], arrays.panel[i + 1]):
-        t = arrays.panel_tree[p]
-        begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
-        at = arrays.panel_at[p] + e * size
-        for j in range(size):
-            speed += arrays.values[at + j] * v[begin + j]
-    return speed
 
 
 @kernel

@@ -11,6 +11,7 @@ import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays
+from holdfast.linalg.vectors import square
 from holdfast.mujoco.constraints import NO_SLIP, Constraints
 from holdfast.mujoco.structs import integers, words
 
@@ -21,7 +22,7 @@ def sliding_friction(arrays: Arrays, answer: Answer, i: int) -> float:
     r = arrays.row[i]
     if arrays.row[i + 1] - r < 3:
         return 0.0
-    return np.sqrt(answer.impulse[r + 1] ** 2 + answer.impulse[r + 2] ** 2)
+    return np.sqrt(square(answer.impulse[r + 1]) + square(answer.impulse[r + 2]))
 
 
 @kernel

@@ -25,16 +25,16 @@ class History:
         self.mocap_pose = np.full((model.nmocap, 7), np.nan)
         self.values: dict[str, Any] = dict.fromkeys(self.scalars, 0) | {"left_time": np.nan}
         self.memo_key, self.memo_state = np.zeros((2, 64), dtype=np.int64)
-        self.memo_impulse = np.zeros((64, COLUMNS))
+        self.memo_impulse, self.memo_place = np.zeros((64, COLUMNS)), np.zeros((64, 3))
         self.kept_contacts = np.zeros(MOST * CONTACT_SIZE, dtype=np.uint8)
 
     def grow(self, size: int) -> None:
         """Make room for so many constraints; what is remembered stays."""
-        old = self.memo_key, self.memo_state, self.memo_impulse
-        new = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros((size, COLUMNS))
-        for before, after in zip(old, new, strict=True):
+        for name in ("memo_key", "memo_state", "memo_impulse", "memo_place"):
+            before = getattr(self, name)
+            after = np.zeros((size, *before.shape[1:]), before.dtype)
             after[: len(before)] = before
-        self.memo_key, self.memo_state, self.memo_impulse = new
+            setattr(self, name, after)
 
 
 def no_data() -> object:

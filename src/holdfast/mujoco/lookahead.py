@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.arrays import Arrays
+from holdfast.contact.arrays import Arrays, row_speed
+from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.constraints import CONTACT, Constraints, row_speed
+from holdfast.mujoco.constraints import CONTACT, Constraints
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
 
 _UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
@@ -49,7 +50,7 @@ def moves_far(s: Any, velocity: np.ndarray) -> bool:
         fastest = max(fastest, abs(velocity[j]))
         change = max(change, abs(velocity[j] - qvel[j]))
     step = s.h * max(1.0, 1.0 / s.size)
-    return (step * fastest) ** 2 > s.bend or step * change > s.size_reserve
+    return square(step * fastest) > s.bend or step * change > s.size_reserve
 
 
 @kernel
@@ -201,9 +202,9 @@ def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple
         one = other = middle = 0.0  # a contact that was added stands in the middle
         for e in range(3):
             place = cs.place[k, e]
-            one += (points[0, e] - place) ** 2
-            other += (points[1, e] - place) ** 2
-            middle += (0.5 * (points[0, e] + points[1, e]) - place) ** 2
+            one += square(points[0, e] - place)
+            other += square(points[1, e] - place)
+            middle += square(0.5 * (points[0, e] + points[1, e]) - place)
         away = np.sqrt(min(one, other, middle))
         if away <= near:
             cosine = 0.0

@@ -127,11 +127,12 @@ class StepMemory:
         if len(tree) != model.ntree + 1:
             body_tree = np.where(body_tree >= 0, 0, -1)
         in_M, in_D = smooth.places_of_entries(model, tree, block)
-        largest = int(size.max(initial=0))
-        scratch = np.zeros(2 * largest * (largest + 1) + model.nv + len(tree) + 256)
+        scratch = np.zeros(len(tree) + 256)
         self._put(tree=tree, block=block, tree_of=of_dof.astype(np.int64), tree_of_body=body_tree,
-                  M_at=in_M, D_at=in_D, inertia=np.zeros(block[-1]), scratch=scratch)  # fmt: skip
-        self._set(ntree=len(size), nblock=block[-1], nD=len(in_D), nscratch=len(scratch))
+                  M_at=in_M, D_at=in_D, inertia=np.zeros(block[-1]), scratch=scratch,
+                  factor=np.zeros(block[-1]), factored=np.zeros(len(size), dtype=np.int64),
+                  below=np.zeros(block[-1] + model.nv, dtype=np.int64))  # fmt: skip
+        self._set(ntree=len(size), nblock=block[-1], nD=len(in_D))
 
     def _grow(self, work: int, contacts: int) -> None:
         """Make room for constraints; whatever is read is complete before its size is known."""
@@ -160,8 +161,9 @@ class StepMemory:
 
     def _put_history(self, history: History) -> None:
         self._put(memo_key=history.memo_key, memo_state=history.memo_state,
-                  memo_impulse=history.memo_impulse, left=history.left,
-                  mocap_pose=history.mocap_pose, kept_contacts=history.kept_contacts)  # fmt: skip
+                  memo_impulse=history.memo_impulse, memo_place=history.memo_place,
+                  left=history.left, mocap_pose=history.mocap_pose,
+                  kept_contacts=history.kept_contacts)  # fmt: skip
         self._set(memo_size=len(history.memo_key))
 
     def _attach(self, data: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import entry, kernel
+from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.structs import (
     CONTACT_SIZE,
@@ -67,7 +68,7 @@ def set_margins(
     geom_gap_out[:] = 0.0
     body_margin_out[:] = 0.0
     pair_gap_out[:] = 0.0
-    fall = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
+    fall = np.sqrt(square(gravity[0]) + square(gravity[1]) + square(gravity[2]))
     fall *= gravity_reserve * h * h
     largest = 0.0
     for g in range(geom_body.shape[0]):
@@ -230,8 +231,8 @@ def widen_for_mocap(s: Any) -> None:
         arm = radius[g]
         for e in range(3):
             arm += abs(pos[g, e] - xpos[body[k], e])
-        speed = np.sqrt(v[0] ** 2 + v[1] ** 2 + v[2] ** 2)
-        speed += arm * np.sqrt(v[3] ** 2 + v[4] ** 2 + v[5] ** 2)
+        speed = np.sqrt(square(v[0]) + square(v[1]) + square(v[2]))
+        speed += arm * np.sqrt(square(v[3]) + square(v[4]) + square(v[5]))
         margin[g] += s.speed_reserve * s.h * speed
         of_body[bodies[g]] = max(of_body[bodies[g]], margin[g])
         largest = max(largest, margin[g])

@@ -99,14 +99,13 @@ _TABLES = (  # made once per stepper
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential",
-    "inertia", "free", "scratch", "displacement",
+    "inertia", "factor", "below", "factored", "free", "scratch", "displacement",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
-    "memo_key", "memo_state", "memo_impulse", "left", "mocap_pose", "kept_contacts",
+    "memo_key", "memo_state", "memo_impulse", "memo_place", "left", "mocap_pose", "kept_contacts",
 )  # fmt: skip
 _SIZES = (
     "work_size", "capacity", "memo_size", "memo_count", "kept_count", "nwarned", "nblock",
-    "nscratch",
 )  # fmt: skip
 _NUMBERS = (
     "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over",

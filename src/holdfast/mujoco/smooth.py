@@ -30,7 +30,11 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import entry, fast_kernel, kernel
+from holdfast.contact.arrays import Factors
+from holdfast.contact.system import FREE_BODY
 from holdfast.linalg import ltl
+from holdfast.linalg.vectors import square
+from holdfast.linalg.views import part, vector
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.persistent import add_kept
@@ -142,7 +146,7 @@ def track_mocap(s: Any) -> None:
         far = 0.0
         for e in range(3):
             velocity[k, e] = (pos[k, e] - last[k, e]) / s.h
-            far += (pos[k, e] - last[k, e]) ** 2
+            far += square(pos[k, e] - last[k, e])
         turn = rotation_between(last[k, 3:], quat[k], velocity[k, 3:])
         if not known or not far <= size[k] * size[k] or turn > s.mocap_turn:
             for e in range(6):
@@ -323,15 +327,26 @@ def smooth(s: Any, api: Any) -> int:
 
 
 @kernel
-def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: np.ndarray) -> int:
+def factors(s: Any) -> Factors:
+    """Return the factors of the inertia that this step has found so far."""
+    return Factors(
+        floats(s.factor, 1, s.nblock)[0], words(s.below, 1, s.nblock + s.nv)[0],
+        words(s.factored, 1, s.ntree)[0],
+    )  # fmt: skip
+
+
+@kernel
+def fill_inertia(s: Any, api: Any, free: np.ndarray) -> int:
     """Fill the inertia of each tree and the free velocity; return DONE or MORE_BLOCKS.
 
-    `work` holds twice the largest block, and two rows of it more.
+    Factors that this takes are kept for the contact solve.
     """
-    d, nv, h, kind = data_at(s.data), s.nv, s.h, s.inertia_kind
-    qvel, force = floats(d.qvel, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
-    rate = floats(d.qacc_smooth, 1, nv)[0]
+    d, nv, h, kind, f = data_at(s.data), s.nv, s.h, s.inertia_kind, factors(s)
+    inertia, qvel = floats(s.inertia, 1, s.nblock)[0], floats(d.qvel, 1, nv)[0]
+    rate, force = floats(d.qacc_smooth, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
     fill_mass(s, d, 0, s.nblock, inertia)
+    for t in range(s.ntree):
+        f.known[t] = 0
     for j in range(nv):
         free[j] = qvel[j] + h * rate[j]
     if kind == Inertia.PLAIN:
@@ -348,17 +363,18 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
     for t in range(s.ntree):
         begin, end = tree[t], tree[t + 1]
         size = end - begin
-        A = inertia[block[t] : block[t + 1]].reshape(size, size)
+        A = part(inertia, block[t], size, size)
         damped = kind != Inertia.DAMPED or add_damping(s, qvel, A, begin, h)
         if not damped:
             continue
-        L, x = work[size : size + size * size].reshape(size, size), work[:size]
-        below = words(s.scratch + 8 * (size + size * size), size, size + 1)
+        L, below = part(f.L, block[t], size, size), part(f.below, block[t] + begin, size, size + 1)
         if not ltl.factor(A, L, below):  # as with feedback that accelerates: the mass alone
             fill_mass(s, d, block[t], block[t + 1], inertia)
             continue
+        f.known[t] = size != FREE_BODY  # whose factors the solve inverts
         if kind == Inertia.MUJOCO:
             continue
+        x = vector(free, begin, size)
         for j in range(size):
             x[j] = force[begin + j]
         if kind == Inertia.DISCRETE and d.efm_active != 0:
@@ -370,7 +386,7 @@ def fill_inertia(s: Any, api: Any, inertia: np.ndarray, free: np.ndarray, work: 
         ltl.to_white(L, below, x)
         ltl.from_white(L, below, x)
         for j in range(size):
-            free[begin + j] = qvel[begin + j] + h * x[j]
+            x[j] = qvel[begin + j] + h * x[j]
     return Status.DONE
 
 

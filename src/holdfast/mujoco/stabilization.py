@@ -29,8 +29,10 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
 from holdfast.contact.ladder import REPORT
+from holdfast.contact.near import solve_near
+from holdfast.contact.options import DEFAULT
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     COMPLIANT,
@@ -42,12 +44,13 @@ from holdfast.mujoco.constraints import (
     RIGID,
     VISCOUS,
     Constraints,
+    is_longer,
     is_soft,
-    row_speed,
 )
-from holdfast.mujoco.near import solve_near
+from holdfast.mujoco.smooth import factors
 from holdfast.mujoco.structs import data_at, floats, words
 
+OPTIONS = DEFAULT.numbers()  # of the contact solve
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
@@ -75,14 +78,7 @@ def is_short(s: Any, arrays: Arrays, i: int) -> bool:
 
     A contact whose normal passes near a joint axis would turn the joint far to be moved a little.
     """
-    least = min(1.0, s.size) / s.correction_lever
-    for p in range(arrays.panel[i], arrays.panel[i + 1]):
-        t = arrays.panel_tree[p]
-        at = arrays.panel_at[p]
-        for j in range(at, at + arrays.tree[t + 1] - arrays.tree[t]):
-            if abs(arrays.values[j]) > least:
-                return False
-    return True
+    return not is_longer(arrays, i, 0, min(1.0, s.size) / s.correction_lever)
 
 
 @kernel
@@ -167,6 +163,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
     dq = floats(s.displacement, 1, nv)[0]
     found = Answer(dq, impulse, state, report)
     left = s.work_size - (at - s.work) // 8
+    work, integers = floats(at, 1, left)[0], words(at, 1, left)[0]
     for held in (True, False):  # without the tangents if they are in the way
         correction_problem(s, arrays, cs, answer, held, to)
         for r in range(nr):
@@ -174,7 +171,8 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         for i in range(n):  # what is pressed or violated will hold, the rest will not
             pressed = answer.impulse[arrays.row[i]] != 0.0 or target[arrays.row[i]] > 0.0
             state[i] = 1 if pressed else 0
-        status = solve_near(to, found, at, left, s.near * s.size)
+        near = s.near * s.size
+        status = solve_near(to, factors(s), found, work, integers, near, OPTIONS)
         if status != _SOLVED and status != _APPROXIMATE:
             continue
         largest = min(s.correction_step, s.correction_lever * s.left_over / min(1.0, s.size))

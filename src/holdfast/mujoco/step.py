@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import CEntry, kernel
-from holdfast.contact.arrays import Answer, Arrays, SolveStatus
+from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
 from holdfast.contact.ladder import JAMMED, RESIDUAL
+from holdfast.contact.near import memory_needed, solve_near
+from holdfast.contact.options import DEFAULT
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
@@ -24,13 +26,11 @@ from holdfast.mujoco.constraints import (
     is_free,
     read_constraints,
     revise_limits,
-    row_speed,
     take_gaps,
 )
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
-from holdfast.mujoco.near import memory_needed, solve_near
 from holdfast.mujoco.persistent import is_given
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.smooth import (
@@ -41,6 +41,7 @@ from holdfast.mujoco.smooth import (
     beyond,
     choose_inertia,
     copy_segments,
+    factors,
     fill_inertia,
     is_finite,
     list_reachable,
@@ -58,6 +59,7 @@ from holdfast.mujoco.writeback import (
     write_back,
 )
 
+OPTIONS = DEFAULT.numbers()  # of the contact solve
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
@@ -76,7 +78,9 @@ def has_room(s: Any, arrays: Arrays, rest: int) -> bool:
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     """Stage 3: find velocity and impulses; return DONE or UNSOLVED."""
     left = s.work_size - (rest - s.work) // 8
-    status = solve_near(arrays, answer, rest, left, s.near * s.size / s.h)
+    work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
+    near = s.near * s.size / s.h
+    status = solve_near(arrays, factors(s), answer, work, integers, near, OPTIONS)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
@@ -102,10 +106,9 @@ def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: 
 @kernel
 def find_motion(s: Any, api: Any) -> int:
     """Stages 2 to 4: rows, solve, look-ahead; return DONE, or why there is no motion."""
-    inertia, free = floats(s.inertia, 1, s.nblock)[0], floats(s.free, 1, s.nv)[0]
-    scratch = floats(s.scratch, 1, s.nscratch)[0]
+    free = floats(s.free, 1, s.nv)[0]
     if s.has_inertia == 0:
-        status = fill_inertia(s, api, inertia, free, scratch)
+        status = fill_inertia(s, api, free)
         if status != Status.DONE:
             return status
         if s.adhesive == 1:

@@ -1,7 +1,8 @@
 """Warm starts: impulses of the last step, known by the identity of each constraint.
 
-Contacts come and go, and stand elsewhere in the list of every step. A contact is known by its two
-geoms and its order among those between them, a limit by its joint and side.
+Contacts come and go, and stand elsewhere in the list of every step: rounding alone turns the order
+of the corners of two faces. A contact is known by its two geoms and by its place, a limit by its
+joint and side.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -13,14 +14,47 @@ from typing import Any
 
 import numpy as np
 
-from holdfast._jit import kernel
+from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays
+from holdfast.linalg.vectors import square
 from holdfast.mujoco import structs
 from holdfast.mujoco.constraints import COLUMNS, CONTACT, Constraints
+from holdfast.mujoco.constraints import MOST as MOST_OF_PAIR
 from holdfast.mujoco.structs import CONTACT_SIZE, data_at, floats, words
 
 UNKNOWN = -1
 MOST = 64  # contacts of the look-ahead that are kept; further ones are found anew
+
+
+@inlined
+def place_of(s: Any, cs: Constraints, i: int) -> tuple[float, float, float]:
+    """Return where a contact is, seen from the centre of its second geom."""
+    x, y, z, g = cs.place[i, 0], cs.place[i, 1], cs.place[i, 2], cs.geom[i, 1]
+    if cs.kind[i] != CONTACT or g < 0:
+        return x, y, z
+    centre = floats(data_at(s.data).geom_xpos, s.ngeom, 3)[g]
+    return x - centre[0], y - centre[1], z - centre[2]
+
+
+@kernel
+def nearest(s: Any, cs: Constraints, i: int, first: int) -> int:
+    """Return the contact of the last step, of the same geoms, that was nearest to contact i.
+
+    Args:
+        s: the record of the step.
+        cs: its constraints.
+        i: the contact.
+        first: where those of the same geoms begin.
+    """
+    key, place = words(s.memo_key, 1, s.memo_count)[0], floats(s.memo_place, s.memo_count, 3)
+    x, y, z = place_of(s, cs, i)
+    pair, best, least, k = cs.key[i] // MOST_OF_PAIR, first, np.inf, first
+    while k < s.memo_count and key[k] // MOST_OF_PAIR == pair:
+        far = square(place[k, 0] - x) + square(place[k, 1] - y) + square(place[k, 2] - z)
+        if far < least:
+            best, least = k, far
+        k += 1
+    return best
 
 
 @kernel
@@ -35,15 +69,19 @@ def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
         first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
         for e in range(dim):
             answer.impulse[first + e] = 0.0
+        contact = cs.kind[i] == CONTACT
+        sought = cs.key[i] // MOST_OF_PAIR * MOST_OF_PAIR if contact else cs.key[i]
         for e in range(min(count, s.memo_window)):
             k = next_ + e
             if k >= count:
                 k -= count
-            if key[k] == cs.key[i]:
+            if key[k] == sought:
+                next_ = k
+                if contact:
+                    k = nearest(s, cs, i, k)
                 answer.state[i] = state[k]
                 for r in range(dim):
                     answer.impulse[first + r] = impulse[k, r]
-                next_ = k + 1 if k + 1 < count else 0
                 break
 
 
@@ -52,9 +90,10 @@ def remember(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
     """Keep impulses and states for the next step."""
     count = min(cs.key.shape[0], s.memo_size)
     key, state = words(s.memo_key, 1, count)[0], words(s.memo_state, 1, count)[0]
-    impulse = floats(s.memo_impulse, count, COLUMNS)
+    impulse, place = floats(s.memo_impulse, count, COLUMNS), floats(s.memo_place, count, 3)
     for i in range(count):
         key[i], state[i] = cs.key[i], answer.state[i]
+        place[i, 0], place[i, 1], place[i, 2] = place_of(s, cs, i)
         first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
         for e in range(COLUMNS):
             impulse[i, e] = answer.impulse[first + e] if e < dim else 0.0
