@@ -18,7 +18,8 @@ from holdfast.models._newton import make_laws
 
 @entry
 def islands_of(a, parent, of_tree, tree, tree_begin, constraint, constraint_begin):
-    return find_islands(a, parent, of_tree, tree, tree_begin, constraint, constraint_begin)
+    state = np.zeros(len(a.law), dtype=np.int64)
+    return find_islands(a, state, parent, of_tree, tree, tree_begin, constraint, constraint_begin)
 
 
 def scattered(seed: int, bodies: int, contacts: int) -> ContactProblem:

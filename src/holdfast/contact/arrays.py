@@ -83,7 +83,11 @@ class Factors(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a solve fills in. Impulse and state of the last step, if known, are its warm start."""
+    """What a solve fills in.
+
+    It begins with the impulses and states of the last step, if they are known, and with the
+    velocity before this one: impulses that would change it are not taken as they are.
+    """
 
     velocity: np.ndarray  # (m,)
     impulse: np.ndarray  # (rows,)

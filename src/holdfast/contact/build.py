@@ -333,7 +333,7 @@ def write_arrays(g: Given, work: np.ndarray, words: np.ndarray) -> int:
 
 @entry
 def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
-                velocity_out: np.ndarray, impulse_inout: np.ndarray, state_inout: np.ndarray,
+                velocity_inout: np.ndarray, impulse_inout: np.ndarray, state_inout: np.ndarray,
                 report_out: np.ndarray) -> int:  # fmt: skip
     """Solve a problem with a law for each contact; return a `SolveStatus`.
 
@@ -342,7 +342,7 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
         work: memory.
         words: the same as integers.
         o: tolerances.
-        velocity_out: (m,).
+        velocity_inout: (m,) before and after.
         impulse_inout: (k,) by the rows of the stack; read for a warm start.
         state_inout: (constraints,) likewise.
         report_out: see `holdfast.contact.solve`.
@@ -356,7 +356,7 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
     source = words[SIZES : SIZES + k]
     for x in range(impulse.shape[0]):
         impulse[x] = impulse_inout[source[x]]
-    answer = Answer(velocity_out, impulse, state_inout, report_out)
+    answer = Answer(velocity_inout, impulse, state_inout, report_out)
     status = solve(a, answer, work[end:], words[end:], o)
     report_out[NEEDED] += end
     if status == MORE_MEMORY:
@@ -421,9 +421,10 @@ def solve_laws(
     k = len(given.b)
     count = k - given.ends[2]  # all but the rows of S, T and R
     z = np.zeros(k) if impulse is None else np.array(impulse)
-    velocity, report = np.empty(len(given.free)), np.zeros(REPORT)
+    report = np.zeros(REPORT)
     work = _spare.pop() if _spare else np.empty(_FIRST)
     while True:
+        velocity = np.array(problem.v)
         states = np.full(count, -1) if state is None else np.array(state)
         status = solve_given(given, work, work.view(np.int64), options, velocity, z, states, report)
         if status != MORE_MEMORY:

@@ -25,11 +25,12 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, rounding, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
-from holdfast.contact.newton import Island, Vectors, certify, scale_of
+from holdfast.contact.newton import Island, Vectors, certify, norm, scale_of
 from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System
+from holdfast.linalg.vectors import square
 
 
 class Rung(IntEnum):
@@ -115,6 +116,19 @@ def guess_states(sy: System, isl: Island, u: np.ndarray, state_inout: np.ndarray
         if state_inout[i] < 0:
             closes = sy.normal[i] == 0 or u[sy.row[i]] < 0.0
             state_inout[i] = STICK if closes else OPEN
+
+
+@kernel
+def is_steady(sy: System, isl: Island, y: np.ndarray, tolerance: float) -> bool:
+    """Return whether a motion is the one before the step, to a tolerance relative to its size.
+
+    Impulses that have just taken a motion out would put it back in the next step, and so on.
+    """
+    change = 0.0
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            change += square(y[j] - sy.before[j])
+    return change <= square(tolerance * norm(isl, sy.y0))
 
 
 @kernel
@@ -214,7 +228,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     v = wk.v
     least = certify(sy, isl, v.r, v.y, v.u)
     exact = rounding(isl)
-    if least <= max(exact, o.stop):
+    if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
         read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
         return least
     sigma = scale_of(sy, isl, sy.y0, v.r)

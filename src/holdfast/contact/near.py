@@ -79,7 +79,7 @@ def solve_near(a: Arrays, f: Factors, answer: Answer, work: np.ndarray, words: n
 def memory_needed(a: Arrays) -> int:
     """Return memory that suffices for a solve, whatever constraints are near."""
     m, trees, entries = a.free.shape[0], a.tree.shape[0], a.panel_tree.shape[0] + a.values.shape[0]
-    reduced = 3 * trees + entries + 2 * a.inertia.shape[0] + 3 * m
+    reduced = 3 * trees + entries + 2 * a.inertia.shape[0] + 4 * m
     return a.law.shape[0] + reduced + most_memory(a)
 
 

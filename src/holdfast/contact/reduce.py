@@ -56,7 +56,7 @@ def solve_reduced(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: n
         square += s * s
         total += s
         if s < m and s > 0:
-            bases += s * m + m
+            bases += s * m + 2 * m
     for i in range(n):
         for p in range(a.panel[i], a.panel[i + 1]):
             t = a.panel_tree[p]
@@ -80,7 +80,7 @@ def solve_reduced(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: n
                    values, a.target, a.friction, a.bound, a.compliance)  # fmt: skip
     basis = work[at : at + bases]
     at += bases
-    if not reduce_trees(a, f, out.state, rows, small, basis):
+    if not reduce_trees(a, f, out, rows, small, basis, velocity):
         return _NOT_DEFINITE
     used = at + factors_size(small)
     if used > work.shape[0]:
@@ -130,9 +130,11 @@ def reduced_size(a: Arrays, t: int, rows: int) -> int:
 
 
 @kernel
-def reduce_trees(a: Arrays, f: Factors, state: np.ndarray, rows: np.ndarray, small: Arrays,
-                 basis_out: np.ndarray) -> bool:  # fmt: skip
+def reduce_trees(a: Arrays, f: Factors, out: Answer, rows: np.ndarray, small: Arrays,
+                 basis_out: np.ndarray, velocity_out: np.ndarray) -> bool:  # fmt: skip
     """Fill the reduced problem, the factors of trees that are reduced, and their bases.
+
+    The velocity before the step, which stands in the answer, is reduced, too.
 
     Returns:
         Whether their inertia is definite.
@@ -153,6 +155,7 @@ def reduce_trees(a: Arrays, f: Factors, state: np.ndarray, rows: np.ndarray, sma
         if s == m:
             copy(vector(a.inertia, a.block[t], m * m), vector(small.inertia, square, m * m))
             copy(a.free[first : first + m], small.free[begin : begin + m])
+            copy(out.velocity[first : first + m], velocity_out[begin : begin + m])
             continue
         if s == 0:
             continue
@@ -160,25 +163,30 @@ def reduce_trees(a: Arrays, f: Factors, state: np.ndarray, rows: np.ndarray, sma
         if f.known[t] == 0 and not ltl.factor(part(a.inertia, a.block[t], m, m), L, below):
             return False
         f.known[t] = 1
-        _, y, at = basis_at(basis_out, at, m, s)
+        _, y, before, at = basis_at(basis_out, at, m, s)
         ltl.motion_to_white(L, below, a.free[first : first + m], y)
+        ltl.motion_to_white(L, below, out.velocity[first : first + m], before)
         for j in range(s * s):
             small.inertia[square + j] = 1.0 if j % (s + 1) == 0 else 0.0
-    take_rows(a, f, state, rows, small, basis_out)
+    take_rows(a, f, out.state, rows, small, basis_out)
     at = 0
     for t in range(trees):
         m, s = a.tree[t + 1] - a.tree[t], reduced_size(a, t, rows[t])
         if 0 < s < m:
-            Q, y, at = basis_at(basis_out, at, m, s)
+            Q, y, before, at = basis_at(basis_out, at, m, s)
             for j in range(s):
                 small.free[small.tree[t] + j] = dot(Q[j], y)
+                velocity_out[small.tree[t] + j] = dot(Q[j], before)
     return True
 
 
 @kernel
-def basis_at(basis: np.ndarray, at: int, m: int, s: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return basis and whitened free motion of a tree; and where those of the next one are."""
-    return part(basis, at, s, m), vector(basis, at + s * m, m), at + s * m + m
+def basis_at(
+    basis: np.ndarray, at: int, m: int, s: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return basis and whitened motions of a tree, free and before; and where the next ones are."""
+    end = at + s * m
+    return part(basis, at, s, m), vector(basis, end, m), vector(basis, end + m, m), end + 2 * m
 
 
 @kernel
@@ -192,7 +200,8 @@ def take_rows(a: Arrays, f: Factors, state: np.ndarray, rows: np.ndarray, small:
         if s == 0:
             continue
         L, below = factor_of(a, f, t)
-        Q, _, at = basis_at(basis_out, at, m, s) if reduced else basis_at(basis_out, at, 0, 0)
+        m_basis, s_basis = (m, s) if reduced else (0, 0)
+        Q, _, _, at = basis_at(basis_out, at, m_basis, s_basis)
         for i in range(a.law.shape[0]):
             if not takes_part(a, state, i):
                 continue
@@ -250,7 +259,7 @@ def expand(a: Arrays, f: Factors, rows: np.ndarray, small: Arrays, velocity: np.
             copy(a.free[first : first + m], v)
         else:
             L, below = factor_of(a, f, t)
-            Q, y, at = basis_at(basis, at, m, s)
+            Q, y, _, at = basis_at(basis, at, m, s)
             copy(y, v)
             for j in range(s):
                 add(velocity[begin + j] - small.free[begin + j], Q[j], v)

@@ -50,7 +50,7 @@ def couple(sy: System, members: np.ndarray, place: np.ndarray, adjacent_out: np.
                 adjacent_out[a, b] = adjacent_out[b, a] = 1
 
 
-MOTIONS, BY_ROW, BY_CONSTRAINT = 7, 11 + ROWS, 3
+MOTIONS, BY_ROW, BY_CONSTRAINT = 8, 11 + ROWS, 3
 
 
 @kernel
@@ -103,7 +103,7 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
 
     Args:
         a: the problem.
-        out: filled; impulse and state are read for a warm start.
+        out: filled; see there what it begins with.
         work, words: the same memory as numbers and as integers.
         o: tolerances.
     """
@@ -182,12 +182,12 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         dim = a.row[i + 1] - a.row[i]
         begin += dim * dim
     C_at[n] = begin
-    y0 = motions[0]
-    if not factor_inertia(a, used, f, y0):
+    y0, before = motions[0], motions[7]
+    if not factor_inertia(a, used, f, out.velocity, y0, before):
         return NOT_DEFINITE
     sy = System(
-        a.tree, a.row, a.panel, a.panel_tree, a.panel_at, y0, G, by_row[0], by_row[1], normal,
-        tangent, each[0], each[1], by_row[2],
+        a.tree, a.row, a.panel, a.panel_tree, a.panel_at, y0, before, G, by_row[0], by_row[1],
+        normal, tangent, each[0], each[1], by_row[2],
     )  # fmt: skip
     everywhere = member[: member_begin[islands]]
     longest = whiten(a, f, everywhere, sy)

@@ -46,6 +46,7 @@ class System(NamedTuple):
     panel_tree: np.ndarray
     panel_at: np.ndarray
     y0: np.ndarray  # (m,) free motion
+    before: np.ndarray  # (m,) motion before the step
     G: np.ndarray  # panels
     c: np.ndarray  # (rows,)
     R: np.ndarray  # (rows,) compliance
@@ -99,22 +100,27 @@ def factor_of(a: Arrays, f: Factors, t: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def factor_inertia(a: Arrays, used: np.ndarray, f: Factors, y_out: np.ndarray) -> bool:
-    """Factor the inertia of the trees in use, and whiten the free motion; False if not definite.
+def factor_inertia(a: Arrays, used: np.ndarray, f: Factors, velocity: np.ndarray,
+                   y_out: np.ndarray, before_out: np.ndarray) -> bool:  # fmt: skip
+    """Factor the inertia of the trees in use; whiten the free motion, and the velocity before.
+
+    Returns:
+        Whether it is definite.
 
     The factors of free bodies are left as their inverses, and made anew by each solve.
     """
     for t in range(a.tree.shape[0] - 1):
         first, s = a.tree[t], a.tree[t + 1] - a.tree[t]
-        y = vector(y_out, first, s)
+        y, before = vector(y_out, first, s), vector(before_out, first, s)
         if used[t] == 0:
             for j in range(s):
-                y[j] = 0.0
+                y[j] = before[j] = 0.0
             continue
         L, below = factor_of(a, f, t)
         if f.known[t] == 0 and not ltl.factor(part(a.inertia, a.block[t], s, s), L, below):
             return False
         ltl.motion_to_white(L, below, vector(a.free, first, s), y)
+        ltl.motion_to_white(L, below, vector(velocity, first, s), before)
         if s == FREE_BODY:
             invert_factor(L)
         f.known[t] = s != FREE_BODY

@@ -183,7 +183,7 @@ def solve_rows(rows: Rows, sticks: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         np.ascontiguousarray(rows.efc_J[which]).ravel(), target[which], nothing, bound[which],
         nothing,
     )  # fmt: skip
-    answer = Answer(np.zeros(m), np.zeros(len(which)), np.full(n, -1), np.zeros(REPORT))
+    answer = Answer(np.array(rows.v), np.zeros(len(which)), np.full(n, -1), np.zeros(REPORT))
     work = np.zeros(4096)
     while True:
         status = solve(arrays, answer, work, work.view(np.int64), DEFAULT.numbers())

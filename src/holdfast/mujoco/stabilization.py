@@ -166,6 +166,8 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
     work, integers = floats(at, 1, left)[0], words(at, 1, left)[0]
     for held in (True, False):  # without the tangents if they are in the way
         correction_problem(s, arrays, cs, answer, held, to)
+        for j in range(nv):
+            dq[j] = 0.0
         for r in range(nr):
             impulse[r] = 0.0
         for i in range(n):  # what is pressed or violated will hold, the rest will not

@@ -79,6 +79,7 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     """Stage 3: find velocity and impulses; return DONE or UNSOLVED."""
     left = s.work_size - (rest - s.work) // 8
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
+    structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
     near = s.near * s.size / s.h
     status = solve_near(arrays, factors(s), answer, work, integers, near, OPTIONS)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
