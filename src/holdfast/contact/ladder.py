@@ -5,7 +5,8 @@
 3. Newton's method from its impulses, if they are nearly an answer (`proximal.approach`);
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
-6. both again, with ever more iterations.
+6. both again, with ever more iterations, and with Gauss-Seidel sweeps
+   (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time.
 
 Where given states are certified, the answer depends on nothing else. Where contacts are so many
 that equal sharing of the load would leave their cones, impulses stay near those that Newton's
@@ -25,9 +26,10 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, rounding, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
+from holdfast.contact.gauss_seidel import iterate_sweeps
 from holdfast.contact.newton import Island, Vectors, certify, norm, scale_of
 from holdfast.contact.options import Numbers
-from holdfast.contact.proximal import approach, store
+from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System
 from holdfast.linalg.vectors import square
@@ -57,9 +59,11 @@ WARM_STEPS = 40  # Newton steps from the last step's impulses
 CLOSE = 2e-2  # residual up to which it is worth to go on from them
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
-ROUNDS = 5  # of splitting and Newton's method
+ROUNDS = 9  # of splitting or sweeps, and Newton's method
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
+SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
+MOST_INNER = 25  # Newton steps of one proximal step, in later rounds
 COUPLING = 3.0  # weight of the splitting: with rows of length one a few constraints meet in a body
 FIRMER = 3.0  # factor of that weight from round to round
 SPLIT_FAR = 1e-7  # relative change of an iterate at which Newton's method is faster
@@ -194,13 +198,21 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         The rung, the residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
-    iterations, steps, coupling = SPLITTINGS, NEWTON_STEPS, COUPLING
+    iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
     for turn in range(rounds):
         store(sy, isl, wk.start, v.r)
-        iterate_splitting(
-            sy, isl, size, v, wk.CG, wk.shift, wk.splitting, coupling, SPLIT_FAR * sigma, iterations
-        )
-        total += 1
+        far = SPLIT_FAR * sigma
+        if turn % 2 == 0:
+            iterate_splitting(
+                sy, isl, size, v, wk.CG, wk.shift, wk.splitting, coupling, far, iterations
+            )
+            iterations *= MORE_SPLITTINGS
+            coupling *= FIRMER
+            total += 1
+        else:
+            if turn == 1:
+                clear(sy, isl, v.r)
+            iterate_sweeps(sy, isl, v, wk.splitting, o.stop * sigma, SWEEPS)
         store(sy, isl, v.r, wk.start)
         certify(sy, isl, v.r, v.y, v.u)
         read_states(sy, isl, v.r, v.u, 0.0, state)
@@ -209,15 +221,14 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         if least <= o.certificate:
             return (SPLITTING if turn == 0 else AGAIN), least, total
         store(sy, isl, wk.start, v.r)
-        miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, steps)
+        miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, steps, inner)
         least = keep_better(sy, isl, wk, miss, least)
         total += count
         if least <= o.certificate:
             return (NEWTON if turn == 0 else AGAIN), least, total
         store(sy, isl, v.r, wk.start)
-        iterations *= MORE_SPLITTINGS
         steps *= MORE_NEWTON_STEPS
-        coupling *= FIRMER
+        inner = min(2 * inner, MOST_INNER)
     return AGAIN, least, total
 
 
@@ -245,7 +256,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         if o.certificate < least <= CLOSE:
             rung = WARM
             store(sy, isl, wk.kept, v.r)
-            miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS)
+            miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS, INNER)
             least = keep_better(sy, isl, wk, miss, least)
             total += count
     if least > o.certificate:
@@ -269,7 +280,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
     if exact < least <= o.certificate:
-        _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS)
+        _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER)
         total += count
         least = certify(sy, isl, v.r, v.y, v.u)
     if open_unpressed(sy, isl, v.r):

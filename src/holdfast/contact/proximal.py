@@ -100,7 +100,8 @@ def begin_at(sy: System, isl: Island, v: Vectors) -> None:
 
 @kernel
 def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, o: Numbers,
-             sigma: float, tolerance: float, limit: int) -> tuple[float, int]:  # fmt: skip
+             sigma: float, tolerance: float, limit: int,
+             inner: int) -> tuple[float, int]:  # fmt: skip
     """Improve the impulses v.r by proximal steps, with the compliance that fits the distance.
 
     Newton's method settles in a few steps where the compliance is not small compared with the
@@ -118,7 +119,7 @@ def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
     while total < limit and least > tolerance and fails < 4 + limit // 4:
         begin_at(sy, isl, v)
         target = INEXACT * max(tolerance, min(miss, 1.0)) * sigma
-        count, left = settle(sy, isl, size, v, CG_work, rho, target, INNER)
+        count, left = settle(sy, isl, size, v, CG_work, rho, target, inner)
         total += max(count, 1)
         if not left <= 10.0 * target:
             fails += 1
