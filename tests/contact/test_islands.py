@@ -17,8 +17,7 @@ from holdfast.models._newton import make_laws
 
 
 @entry
-def islands_of(a, parent, of_tree, tree, tree_begin, constraint, constraint_begin):
-    state = np.zeros(len(a.law), dtype=np.int64)
+def islands_of(a, state, parent, of_tree, tree, tree_begin, constraint, constraint_begin):
     return find_islands(a, state, parent, of_tree, tree, tree_begin, constraint, constraint_begin)
 
 
@@ -43,7 +42,8 @@ def test_islands_are_connected_components(seed: int, bodies: int, contacts: int)
     a = build_arrays(p, make_laws(p, np.full(p.n, int(LawKind.COULOMB)), p.mu))
     one, two = np.zeros((4, bodies + 1), dtype=np.int64), np.zeros((2, contacts + 1), np.int64)
     begin = np.zeros(bodies + 1, dtype=np.int64)
-    count = islands_of(a, one[0], one[1], one[2], one[3], two[0], begin)
+    state = np.zeros(p.n, dtype=np.int64)
+    count = islands_of(a, state, one[0], one[1], one[2], one[3], two[0], begin)
     pairs = [a.panel_tree[a.panel[i] : a.panel[i + 1]] for i in range(p.n)]
     edges = np.array([(pair[0], pair[-1]) for pair in pairs], dtype=int).reshape(-1, 2)
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(bodies, bodies))
