@@ -33,6 +33,7 @@ from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
 from holdfast.mujoco.near import memory_needed, solve_near
 from holdfast.mujoco.persistent import is_given
 from holdfast.mujoco.record import Stage, Status, record_at
+from holdfast.mujoco.sleep import SLEEP, find_islands, hold
 from holdfast.mujoco.smooth import (
     DISCRETE,
     IMPLICIT,
@@ -108,6 +109,7 @@ def find_motion(s: Any, api: Any) -> int:
         status = fill_inertia(s, api, inertia, free, scratch)
         if status != Status.DONE:
             return status
+        hold(s, free)
         if s.adhesive == 1:
             list_reachable(s, api)
             take_gaps(s)
@@ -195,6 +197,7 @@ def integrate_freely(s: Any, api: Any) -> None:
         opt.disableflags = s.disabled
     if s.integrator == RK4:
         copy_segments(words(s.segments, s.nsegment, 3))
+        opt.enableflags &= ~SLEEP
         c_api.call_flag(api.mj_RungeKutta, s.model, s.data, np.int32(4))
     elif s.integrator == IMPLICIT or s.integrator == IMPLICITFAST:
         c_api.call(api.mj_implicit, s.model, s.data)
@@ -283,13 +286,12 @@ def write(s: Any, api: Any) -> int:
         write_freely(s, api)
         s.left_over = 0.0
         s.memo_count = s.kept_count = 0
-        if s.callbacks == 1:
-            return Status.FREE
     else:
         arrays, answer, cs, _ = carve(s)
         write_back(s, api, arrays, cs, answer)
-        if s.callbacks == 1:
-            return Status.WRITTEN
+    find_islands(s, api)
+    if s.callbacks == 1:
+        return Status.FREE if s.contact_free == 1 else Status.WRITTEN
     read_sensors(s, api)
     return Status.DONE
 
