@@ -17,13 +17,11 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, SolveStatus
 from holdfast.contact.ladder import NEEDED
-from holdfast.contact.options import DEFAULT
+from holdfast.contact.options import Numbers
 from holdfast.contact.reduce import solve_reduced
 from holdfast.contact.solve import most_memory
 from holdfast.mujoco.constraints import row_speed
 from holdfast.mujoco.structs import floats, words
-
-OPTIONS = DEFAULT.numbers()  # of the contact solve
 
 WORTH = 8  # constraints that are left out at least, or the whole problem is solved at once
 HALF = 0.5  # part of a gap that the free motion closes, if a contact is to be in the first solve
@@ -36,7 +34,7 @@ _MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
 
 
 @kernel
-def solve_near(a: Arrays, answer: Answer, memory: int, size: int, near: float) -> int:
+def solve_near(a: Arrays, answer: Answer, memory: int, size: int, near: float, o: Numbers) -> int:
     """Solve a contact problem; return the status of the solve.
 
     Args:
@@ -46,15 +44,16 @@ def solve_near(a: Arrays, answer: Answer, memory: int, size: int, near: float) -
         size: its length, in numbers of 8 bytes; where it does not suffice the report says by how
             much.
         near: speed with which a constraint would close that counts as closed.
+        o: tolerances of the solve.
     """
     n = a.law.shape[0]
     if n <= WORTH or size <= n:
-        return solve_whole(a, answer, memory, size)
+        return solve_whole(a, answer, memory, size, o)
     chosen = words(memory, 1, n)[0]
     left_out = n - choose_near(a, answer, near, chosen)
     status, rounds = _SOLVED, 0
     while left_out >= WORTH and rounds < ROUNDS:
-        status = solve_part(a, answer, chosen, n - left_out, memory, size)
+        status = solve_part(a, answer, chosen, n - left_out, memory, size, o)
         if status != _SOLVED and status != _APPROXIMATE:
             break
         added = add_exceeded(a, answer, chosen)
@@ -64,7 +63,7 @@ def solve_near(a: Arrays, answer: Answer, memory: int, size: int, near: float) -
         rounds += 1
     if status == _MORE_MEMORY:
         return status
-    return solve_whole(a, answer, memory, size)
+    return solve_whole(a, answer, memory, size, o)
 
 
 @kernel
@@ -77,9 +76,9 @@ def memory_needed(a: Arrays) -> int:
 
 
 @kernel
-def solve_whole(a: Arrays, answer: Answer, memory: int, size: int) -> int:
+def solve_whole(a: Arrays, answer: Answer, memory: int, size: int, o: Numbers) -> int:
     """Solve with all constraints."""
-    return solve_reduced(a, answer, floats(memory, 1, size)[0], words(memory, 1, size)[0], OPTIONS)
+    return solve_reduced(a, answer, floats(memory, 1, size)[0], words(memory, 1, size)[0], o)
 
 
 @kernel
@@ -116,7 +115,7 @@ def add_exceeded(a: Arrays, answer: Answer, chosen: np.ndarray) -> int:
 
 @kernel
 def solve_part(a: Arrays, answer: Answer, chosen: np.ndarray, count: int, memory: int,
-               size: int) -> int:  # fmt: skip
+               size: int, o: Numbers) -> int:  # fmt: skip
     """Solve with the constraints that are chosen; others carry nothing."""
     rows = panels = 0
     for i in range(a.law.shape[0]):
@@ -140,7 +139,8 @@ def solve_part(a: Arrays, answer: Answer, chosen: np.ndarray, count: int, memory
                   a.values, by_row[0], by_row[1], by_row[2], by_row[3])  # fmt: skip
     gather(a, answer, chosen, part, state, by_row[4])
     left = size - used
-    status = solve_whole(part, Answer(answer.velocity, by_row[4], state, answer.report), at, left)
+    of_part = Answer(answer.velocity, by_row[4], state, answer.report)
+    status = solve_whole(part, of_part, at, left, o)
     answer.report[NEEDED] += used
     if status == _MORE_MEMORY:
         return status

@@ -31,6 +31,7 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.ladder import REPORT
+from holdfast.contact.options import DEFAULT
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     COMPLIANT,
@@ -49,6 +50,7 @@ from holdfast.mujoco.near import solve_near
 from holdfast.mujoco.sleep import hold
 from holdfast.mujoco.structs import data_at, floats, words
 
+SOLVER = DEFAULT.numbers()  # tolerances of the solve
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
@@ -175,7 +177,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         for i in range(n):  # what is pressed or violated will hold, the rest will not
             pressed = answer.impulse[arrays.row[i]] != 0.0 or target[arrays.row[i]] > 0.0
             state[i] = 1 if pressed else 0
-        status = solve_near(to, found, at, left, s.near * s.size)
+        status = solve_near(to, found, at, left, s.near * s.size, SOLVER)
         if status != _SOLVED and status != _APPROXIMATE:
             continue
         largest = min(s.correction_step, s.correction_lever * s.left_over / min(1.0, s.size))

@@ -13,6 +13,7 @@ import numpy as np
 from holdfast._jit import CEntry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus
 from holdfast.contact.ladder import JAMMED, RESIDUAL
+from holdfast.contact.options import DEFAULT, Numbers
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
@@ -59,6 +60,7 @@ from holdfast.mujoco.writeback import (
     write_back,
 )
 
+_SOLVER = DEFAULT.numbers()
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
@@ -74,10 +76,19 @@ def has_room(s: Any, arrays: Arrays, rest: int) -> bool:
 
 
 @kernel
+def tolerances(s: Any) -> Numbers:
+    """Return the tolerances of the contact solve, two of which are options of the step."""
+    return Numbers(
+        s.certificate, _SOLVER.stop, s.approximate, _SOLVER.canonical_compliance,
+        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.zero_row,
+    )  # fmt: skip
+
+
+@kernel
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     """Stage 3: find velocity and impulses; return DONE or UNSOLVED."""
     left = s.work_size - (rest - s.work) // 8
-    status = solve_near(arrays, answer, rest, left, s.near * s.size / s.h)
+    status = solve_near(arrays, answer, rest, left, s.near * s.size / s.h, tolerances(s))
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
