@@ -127,6 +127,29 @@ def test_rk4_without_contact_is_mujocos_and_with_contact_it_says_what_it_does() 
     assert data.qpos[2] == pytest.approx(0.1, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the integrator RK4:holdfast.StepWarning")
+@pytest.mark.parametrize("called", [False, True], ids=["compiled", "callbacks"])
+def test_stages_of_rk4_are_not_pushed_within_margins(called: bool) -> None:
+    """A ball falls to the floor as if its margin were not there, and comes to rest on it."""
+    heights = []
+    for margin in (0.0, 0.05):
+        ball = f'<geom size=".1" margin="{margin}"/>'
+        world = f'<geom type="plane" size="1 1 1"/><body pos="0 0 .2"><freejoint/>{ball}</body>'
+        model, data = load(world, option='integrator="RK4"')
+        stepper = hf.Stepper(model)
+        try:
+            if called:
+                mujoco.set_mjcb_passive(lambda model, data: None)
+            heights.append([])
+            for _ in range(100):
+                stepper.step(data)
+                heights[-1].append(data.qpos[2])
+        finally:
+            mujoco.set_mjcb_passive(None)
+    assert heights[0] == heights[1]
+    assert heights[0][-1] == pytest.approx(0.1, abs=1e-9)
+
+
 def test_control_callback_is_called_once_a_step() -> None:
     model, data = load(MACHINE, DRIVES)
     seen = []

@@ -48,6 +48,7 @@ _ENABLED = (
 )
 DISABLED, KEPT = int(_DISABLED), ~int(_ENABLED)  # flags that are set, and those left as they are
 UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
+UNCONSTRAINED = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 ELLIPTIC, PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 SPARSE, AUTO = int(mujoco.mjtJacobian.mjJAC_SPARSE), int(mujoco.mjtJacobian.mjJAC_AUTO)
 NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)

@@ -40,6 +40,7 @@ from holdfast.mujoco.smooth import (
     IMPLICIT,
     IMPLICITFAST,
     RK4,
+    UNCONSTRAINED,
     beyond,
     choose_inertia,
     copy_segments,
@@ -202,12 +203,16 @@ def write_freely(s: Any, api: Any) -> None:
 
 @kernel
 def integrate_freely(s: Any, api: Any) -> None:
-    """Advance the state as MuJoCo does, with its own integrator."""
+    """Advance the state as MuJoCo does, with its own integrator.
+
+    The stages of RK4 are as free as the step: within margins MuJoCo's soft contacts would push.
+    """
     opt, d = structs.option_at(s.opt), data_at(s.data)
     if s.integrator != DISCRETE:
         opt.disableflags = s.disabled
     if s.integrator == RK4:
         copy_segments(words(s.segments, s.nsegment, 3))
+        opt.disableflags |= UNCONSTRAINED
         opt.enableflags &= ~SLEEP
         c_api.call_flag(api.mj_RungeKutta, s.model, s.data, np.int32(4))
     elif s.integrator == IMPLICIT or s.integrator == IMPLICITFAST:
