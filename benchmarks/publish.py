@@ -4,8 +4,9 @@
 
 RESULTS is the folder that the benchmarks wrote, benchmarks/results by default. In README.md the
 text between ``<!-- generated: overview -->`` and ``<!-- end -->`` is replaced by the table of
-`overview.py`, if that was run. If `run.py` was run, docs/_generated/bench.txt (the summary for
-docs/numbers.rst), docs/benchmarks.rst and the plots in docs/_generated are written anew.
+`overview.py`, if that was run, and docs/_generated/episodes.txt by that of `episodes.py`. If
+`run.py` was run, docs/_generated/bench.txt (the summary for docs/numbers.rst), docs/benchmarks.rst
+and the plots in docs/_generated are written anew.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ def main() -> None:
     overview = table(results, "overview")
     if overview:
         replace_block(ROOT / "README.md", "overview", overview)
+    episodes = table(results, "episodes")
+    if episodes:
+        page = ROOT / "docs" / "_generated" / "episodes.txt"
+        page.write_text(to_rst(episodes) + "\n", encoding="utf-8")
     if (results / "results.json").exists():
         publish_pages(results, ROOT / "docs")
 
@@ -42,7 +47,9 @@ def publish_pages(results: Path, docs: Path) -> None:
     plots = sorted(results.glob("*.png"))
     for plot in plots:
         shutil.copy(plot, generated / plot.name)
-    tables = [file for file in sorted(results.glob("*.md")) if file.stem != "overview"]
+    tables = [
+        file for file in sorted(results.glob("*.md")) if file.stem not in ("overview", "episodes")
+    ]
     page = [HEAD, to_rst(source), *(to_rst(file.read_text()) for file in tables)]
     page += [f".. image:: _generated/{plot.name}" for plot in plots]
     (docs / "benchmarks.rst").write_text("\n\n".join(page) + "\n", encoding="utf-8")

@@ -47,7 +47,8 @@ def test_environments(name: str) -> None:
     inner = env.unwrapped
     env.reset(seed=3)
     env.action_space.seed(3)
-    data, stepper = mujoco.MjData(inner.model), hf.Stepper(inner.model, warn=False)
+    data = mujoco.MjData(inner.model)
+    stepper = hf.Stepper(inner.model, limits="compliant", warn=False)
     data.qpos[:], data.qvel[:] = inner.data.qpos, inner.data.qvel
     for _ in range(10):
         action = env.action_space.sample()
@@ -80,6 +81,29 @@ def test_law_and_options() -> None:
     assert stepper.contact == hf.NoSlip() and not stepper.warn
     with pytest.raises(hf.InputError, match="CartPoleEnv does not step a MuJoCo model"):
         holdfast.gym.use(gymnasium.make("CartPole-v1"))
+
+
+def test_limits_are_those_of_mujoco_unless_chosen() -> None:
+    """A motor drives a joint into its limit: it gives way as in MuJoCo, or it does not."""
+    deepest = {}
+    for limits in (None, "compliant", "rigid"):
+        env = gymnasium.make("Swimmer-v5", reset_noise_scale=0.0)
+        if limits is not None:
+            env = holdfast.gym.use(env, limits=limits)
+        env.reset(seed=0)
+        inner, deepest[limits] = env.unwrapped, 0.0
+        joint = inner.model.joint("motor1_rot")
+        for _ in range(200):
+            env.step(np.array([1.0, 0.0]))
+            excess = float(inner.data.qpos[joint.qposadr[0]] - joint.range[1])
+            deepest[limits] = max(deepest[limits], excess)
+    assert deepest["rigid"] < 1e-6
+    assert deepest[None] > 0.01  # four stages there, one step at velocity level here
+    assert deepest["compliant"] == pytest.approx(deepest[None], rel=0.5)
+    assert holdfast.gym.use(gymnasium.make("Hopper-v5")).unwrapped.stepper._get("rigid_limits") == 0
+    vector = holdfast.gym.make_vec("Hopper-v5", 1, limits="rigid")
+    assert vector.envs[0].unwrapped.stepper._get("rigid_limits") == 1
+    vector.close()
 
 
 @pytest.mark.parametrize("name", ["Hopper-v5", "Ant-v5"])

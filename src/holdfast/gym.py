@@ -11,7 +11,7 @@ Needs Gymnasium: ``pip install "holdfast[gym]"``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.batch.threads import Work, thread_count
 from holdfast.contact.laws import Law
@@ -31,8 +31,16 @@ except ImportError as error:
 
 __all__ = ["VectorEnv", "make_vec", "use"]
 
+Limits = Literal["compliant", "rigid"]
 
-def use(env: Any, contact: ContactModel | Law | None = None, **options: Any) -> Any:
+
+def use(
+    env: Any,
+    contact: ContactModel | Law | None = None,
+    *,
+    limits: Limits = "compliant",
+    **options: Any,
+) -> Any:
     """Make a MuJoCo environment of Gymnasium step with exact contact, and return it.
 
     Wrappers stay as they are. The environment gets an attribute `stepper`, with the contacts and
@@ -42,6 +50,8 @@ def use(env: Any, contact: ContactModel | Law | None = None, **options: Any) -> 
         env: made by ``gymnasium.make("Ant-v5")`` or the like; any `MujocoEnv` in any wrappers, and
             environments of Gymnasium-Robotics.
         contact: law of contacts, as for `Stepper`; Coulomb friction of the model by default.
+        limits: "compliant", as in MuJoCo: limits of joints are part of the robot that policies and
+            rewards were made for; or "rigid", as a `Stepper` has them by default.
         options: further options of `Stepper`.
 
     Raises:
@@ -55,7 +65,7 @@ def use(env: Any, contact: ContactModel | Law | None = None, **options: Any) -> 
         >>> env.unwrapped.stepper.uncertified_steps
         0
     """
-    _use(env, contact, options, _now)
+    _use(env, contact, {"limits": limits, **options}, _now)
     return env
 
 
@@ -64,6 +74,7 @@ def make_vec(
     num_envs: int = 1,
     *,
     contact: ContactModel | Law | None = None,
+    limits: Limits = "compliant",
     nthread: int | None = None,
     options: Mapping[str, Any] | None = None,
     vector_kwargs: Mapping[str, Any] | None = None,
@@ -79,6 +90,7 @@ def make_vec(
         id: name of the environment, such as ``"Ant-v5"``, or its spec.
         num_envs: number of environments.
         contact: law of contacts, as for `Stepper`.
+        limits: of joints and tendons, as for `use`.
         nthread: number of threads; all cores by default.
         options: further options of `Stepper`.
         vector_kwargs: arguments of `gymnasium.vector.SyncVectorEnv`, such as `autoreset_mode`.
@@ -101,8 +113,8 @@ def make_vec(
             env = wrapper(env)
         return env
 
-    return VectorEnv([make] * num_envs, contact=contact, nthread=nthread, options=options,
-                     **dict(vector_kwargs or {}))  # fmt: skip
+    return VectorEnv([make] * num_envs, contact=contact, limits=limits, nthread=nthread,
+                     options=options, **dict(vector_kwargs or {}))  # fmt: skip
 
 
 class VectorEnv(SyncVectorEnv):
@@ -111,6 +123,7 @@ class VectorEnv(SyncVectorEnv):
     Args:
         env_fns: functions that make the environments.
         contact: law of contacts, as for `Stepper`.
+        limits: of joints and tendons, as for `use`.
         nthread: number of threads; all cores by default.
         options: further options of `Stepper`.
         kwargs: arguments of `gymnasium.vector.SyncVectorEnv`.
@@ -121,6 +134,7 @@ class VectorEnv(SyncVectorEnv):
         env_fns: Any,
         *,
         contact: ContactModel | Law | None = None,
+        limits: Limits = "compliant",
         nthread: int | None = None,
         options: Mapping[str, Any] | None = None,
         **kwargs: Any,
@@ -128,7 +142,7 @@ class VectorEnv(SyncVectorEnv):
         super().__init__(env_fns, **kwargs)
         self.nthread = thread_count(nthread, len(self.envs))
         for env in self.envs:
-            _use(env, contact, dict(options or {}), self._later)
+            _use(env, contact, {"limits": limits, **(options or {})}, self._later)
         self.envs = [_Begun(env) for env in self.envs]
         self._hub: Any = None
 

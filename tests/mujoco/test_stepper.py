@@ -127,6 +127,29 @@ def test_rk4_without_contact_is_mujocos_and_with_contact_it_says_what_it_does() 
     assert data.qpos[2] == pytest.approx(0.1, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the integrator RK4:holdfast.StepWarning")
+@pytest.mark.parametrize("called", [False, True], ids=["compiled", "callbacks"])
+def test_stages_of_rk4_are_not_pushed_within_margins(called: bool) -> None:
+    """A ball falls to the floor as if its margin were not there, and comes to rest on it."""
+    heights = []
+    for margin in (0.0, 0.05):
+        ball = f'<geom size=".1" margin="{margin}"/>'
+        world = f'<geom type="plane" size="1 1 1"/><body pos="0 0 .2"><freejoint/>{ball}</body>'
+        model, data = load(world, option='integrator="RK4"')
+        stepper = hf.Stepper(model)
+        try:
+            if called:
+                mujoco.set_mjcb_passive(lambda model, data: None)
+            heights.append([])
+            for _ in range(100):
+                stepper.step(data)
+                heights[-1].append(data.qpos[2])
+        finally:
+            mujoco.set_mjcb_passive(None)
+    assert heights[0] == heights[1]
+    assert heights[0][-1] == pytest.approx(0.1, abs=1e-9)
+
+
 def test_control_callback_is_called_once_a_step() -> None:
     model, data = load(MACHINE, DRIVES)
     seen = []
@@ -492,6 +515,22 @@ def test_a_moving_mocap_body_gives_its_velocity() -> None:
     assert np.abs(other.qvel).max() == 0.0
 
 
+def test_a_mocap_body_that_a_reset_has_placed_has_no_velocity() -> None:
+    """The bat moves towards the ball, which is reset with it: in the next step it only stands."""
+    world = ('<body name="bat" mocap="true"><geom type="box" size=".05 .2 .2"/></body>'
+             '<body name="ball" pos=".15 0 0"><freejoint/><geom size=".1"/></body>')  # fmt: skip
+    model, data = load(world, option='gravity="0 0 0"')
+    stepper = hf.Stepper(model)
+    data.mocap_pos[0, 0] = -0.05
+    stepper.step(data)
+    mujoco.mj_resetData(model, data)  # the bat is back, by less than its size
+    stepper.step(data)
+    assert np.abs(data.qvel).max() == 0.0
+    data.mocap_pos[0, 0] = 0.001
+    stepper.step(data)
+    assert data.qvel[0] == pytest.approx(0.5, rel=1e-9)  # from here on it moves
+
+
 def test_two_data_in_turn_keep_their_histories() -> None:
     """What one stepper does with one data does not depend on what it does with another."""
     model, one = load(FLOOR + BOX + '<body mocap="true" pos="0 0 3"><geom size=".1"/></body>')
@@ -702,6 +741,21 @@ def test_penetration_is_taken_out_without_adding_speed() -> None:
     stepper.step(data, 3)
     assert data.qpos[2] == pytest.approx(0.1, abs=1e-9)
     assert np.abs(data.qpos[:2]).max() < 1e-12
+
+
+def test_a_correction_is_capped_in_each_step() -> None:
+    """A box that is deep in the floor comes out by 2 cm a step, and stands still when it is out."""
+    model, data = load(FLOOR + BOX.replace("0 0 .1", "0 0 .03"))
+    stepper = hf.Stepper(model)
+    heights = [data.qpos[2]]
+    for _ in range(6):
+        stepper.step(data)
+        heights.append(data.qpos[2])
+        assert np.abs(data.qvel).max() < 1e-12
+    cap = stepper.options.correction_step
+    assert np.diff(heights).max() == pytest.approx(cap, rel=1e-9)
+    assert stepper.largest_correction == pytest.approx(cap, rel=1e-9)
+    assert heights[-1] == pytest.approx(0.1, abs=1e-9)
 
 
 def test_overlap_that_no_motion_removes_is_left_and_said_once() -> None:

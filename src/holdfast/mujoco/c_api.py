@@ -29,7 +29,7 @@ FUNCTIONS = (
     "mj_sensorPos", "mj_energyPos", "mj_fwdVelocity", "mj_sensorVel", "mj_energyVel",
     "mj_fwdActuation", "mj_fwdAcceleration", "mj_fwdConstraint", "mj_forwardSkip", "mj_implicit",
     "mj_Euler", "mj_RungeKutta", "mj_sensorAcc", "mj_integratePos", "mj_kinematics",
-    "mj_addContact", "mj_rne", "mj_isSparse", "mj_comPos", "mj_resetData",
+    "mj_addContact", "mj_rne", "mj_isSparse", "mj_comPos", "mj_resetData", "mj_island",
 )  # fmt: skip
 
 # Addresses of functions, of MuJoCo's pointers to callbacks, and of `mjd_smooth_vel` or 0; the

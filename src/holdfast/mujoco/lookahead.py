@@ -32,6 +32,7 @@ from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, Constraints
+from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
 
 _UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
@@ -100,13 +101,13 @@ def sinks_in(s: Any, api: Any, velocity: np.ndarray) -> bool:
         structs.copy(trial.mocap_quat, d.mocap_quat, 32 * s.nmocap)
     c_api.call_integrate(api.mj_integratePos, s.model, trial.qpos, s.velocity, s.h)
     c_api.call(api.mj_kinematics, s.model, s.trial)
-    c_api.call(api.mj_collision, s.model, s.trial)
+    collide_trial(s, api)
     if any_deep(trial, -s.sunk * s.size):
         return True
     if s.curved == 0 or not reach.has_left_out(s, s.trial, s.touching * s.size):
         return False
     reach.narrow_margins(s)
-    c_api.call(api.mj_collision, s.model, s.trial)
+    collide_trial(s, api)
     reach.widen_margins(s)
     return any_deep(trial, -s.sunk * s.size)
 

@@ -19,6 +19,7 @@ from holdfast._jit import kernel
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.record import Status
+from holdfast.mujoco.smooth import follow_user
 from holdfast.mujoco.structs import data_at, floats, words
 
 FULL_PHYSICS = int(mujoco.mjtState.mjSTATE_FULLPHYSICS)
@@ -76,6 +77,7 @@ def begin_step(s: Any, api: Any) -> int:
 @kernel
 def begin_run(s: Any, api: Any, r: Any) -> None:
     """Set the state that a run begins with; nothing is left of the run before."""
+    follow_user(s)
     c_api.call(api.mj_resetData, s.model, s.data)
     c_api.call_state(
         api.mj_setState, s.model, s.data, r.initial + r.run * r.initial_stride,

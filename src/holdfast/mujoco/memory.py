@@ -13,6 +13,7 @@ from holdfast.mujoco.history import History, no_data
 from holdfast.mujoco.pair_laws import PairLaws, law_kind
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.record import RECORD
+from holdfast.mujoco.sleep import make_awake
 from holdfast.mujoco.support import check_data
 from holdfast.mujoco.writeback import LIMIT_SENSORS
 
@@ -72,10 +73,9 @@ class StepMemory:
         for name in ("geom_margin", "pair_margin", "jnt_margin", "tendon_margin"):
             self._set(**{f"user_{name}": getattr(model, name).ctypes.data})  # keeps no model
         for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
-                     "geom_conaffinity", "eq_solref", "ten_J_rownnz", "ten_J_rowadr",
-                     "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type",
-                     "sensor_objid", "sensor_cutoff",
-                     "sensor_adr"):  # fmt: skip
+                     "geom_conaffinity", "eq_solref", "dof_treeid", "body_treeid", "ten_J_rownnz",
+                     "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
+                     "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr"):  # fmt: skip
             self._set(**{name: getattr(model, name).ctypes.data})
         for name in ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap",
                      "jnt_margin", "tendon_margin", "pair_geom1", "pair_geom2"):  # fmt: skip
@@ -107,7 +107,7 @@ class StepMemory:
         )  # fmt: skip
         self._uncouple()
         self._grow(0, 16)
-        self._trial = mujoco.MjData(own)
+        self._trial = make_awake(own)
         self._set(trial=self._trial._address)
 
     def _uncouple(self) -> None:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from holdfast.contact.options import DEFAULT as SOLVER
 from holdfast.errors import InputError
 
 
 @dataclass(frozen=True)
 class StepOptions:
-    """Tolerances of a step; those of the contact solve are `holdfast.contact.Options`.
+    """Tolerances of a step; other ones of the contact solve are `holdfast.contact.Options`.
 
     Lengths are parts of the mean size of the model's bodies, ``model.stat.meansize``.
 
@@ -35,6 +36,8 @@ class StepOptions:
         same_normal: cosine between normals that are the same.
         lookahead_rounds: how often a step is solved again at most.
         near: constraints that are closer than this are in the first solve of a step.
+        certificate: residual of the laws, relative to the motion, up to which a step is certified.
+        approximate: residual up to which a step is taken that misses the certificate.
         limit_rounds: how often a step is solved again because compliant limits begin to press.
         uncorrected: violations below this are not corrected.
         correction_step: largest displacement of a coordinate in one correction [m, rad].
@@ -69,6 +72,8 @@ class StepOptions:
     same_normal: float = 0.9999
     lookahead_rounds: int = 10
     near: float = 1e-4
+    certificate: float = SOLVER.certificate
+    approximate: float = SOLVER.approximate
     limit_rounds: int = 10
     uncorrected: float = 1e-6
     correction_step: float = 0.02

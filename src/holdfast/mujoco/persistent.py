@@ -15,6 +15,7 @@ from typing import Any
 
 from holdfast._jit import kernel
 from holdfast.mujoco import c_api
+from holdfast.mujoco.sleep import pair_sleeps
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats
 
 
@@ -38,6 +39,8 @@ def add_kept(s: Any, api: Any) -> None:
     for k in range(s.kept_count):
         place = s.kept_contacts + k * CONTACT_SIZE
         c = contact_at(place)
+        if pair_sleeps(s, c):
+            continue
         c.dist, c.includemargin = 0.0, 1.0
         c.exclude, c.efc_address = 0, -1
         c_api.call_pointer(api.mj_addContact, s.model, s.data, place)

@@ -1,9 +1,10 @@
 """The stepper's own copy of a model, kept up to date with the original.
 
 The copy differs from the user's model in what exact contact needs: margins that reach as far as
-bodies can move in one step, no islands, no sleep, rows along the axes of contact frames. Everything
-else follows the user's model: numbers that are edited while a simulation runs (masses, gains,
-gravity, the time step) take effect in the next step.
+bodies can move in one step, no islands, rows along the axes of contact frames. Everything else
+follows the user's model: numbers that are edited while a simulation runs (masses, gains, gravity,
+the time step) take effect in the next step. Nothing sleeps in the copy, except in steps
+(`holdfast.mujoco.sleep`).
 
 A copy would have to be copied again before every step. But a model is a struct of pointers, and all
 its arrays lie in one buffer, which is what is freed when a model is deleted. So the pointers of the

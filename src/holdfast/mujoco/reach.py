@@ -16,6 +16,7 @@ import numpy as np
 from holdfast._jit import entry, kernel
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
+from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.structs import (
     CONTACT_SIZE,
     booleans,
@@ -192,7 +193,7 @@ def add_nearest(s: Any, api: Any) -> None:
         structs.copy(trial.mocap_quat, d.mocap_quat, 32 * s.nmocap)
     c_api.call(api.mj_kinematics, s.model, s.trial)
     narrow_margins(s)
-    c_api.call(api.mj_collision, s.model, s.trial)
+    collide_trial(s, api)
     widen_margins(s)
     known, place = np.int64(d.ncon), s.scratch + 48
     for e in range(trial.ncon):

@@ -84,7 +84,7 @@ _STRUCTS = ("api", "model", "data", "trial", "opt")
 _USER = (  # arrays of the user's model
     "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_pair_margin", "user_jnt_margin",
     "user_tendon_margin", "jnt_limited", "jnt_range", "geom_contype", "geom_conaffinity",
-    "eq_solref",
+    "eq_solref", "dof_treeid", "body_treeid",
     "ten_J_rownnz", "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
     "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
 )  # fmt: skip

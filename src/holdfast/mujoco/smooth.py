@@ -39,6 +39,7 @@ from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.persistent import add_kept
 from holdfast.mujoco.record import Inertia, Status, record_at
+from holdfast.mujoco.sleep import NO_ISLANDS, SLEEP, wake
 from holdfast.mujoco.structs import data_at, floats, integers, words
 
 _DISABLED = mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_EULERDAMP
@@ -51,6 +52,7 @@ _ENABLED = (
 )
 DISABLED, KEPT = int(_DISABLED), ~int(_ENABLED)  # flags that are set, and those left as they are
 UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
+UNCONSTRAINED = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 ELLIPTIC, PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 SPARSE, AUTO = int(mujoco.mjtJacobian.mjJAC_SPARSE), int(mujoco.mjtJacobian.mjJAC_AUTO)
 NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
@@ -104,8 +106,9 @@ def follow_user(s: Any) -> None:
     s.h, s.integrator, s.cone, s.disabled = (
         opt.timestep, opt.integrator, opt.cone, opt.disableflags,
     )  # fmt: skip
-    opt.disableflags |= DISABLED
-    opt.enableflags &= KEPT
+    sleeps = opt.enableflags & SLEEP if s.adhesive == 0 and s.integrator != RK4 else 0
+    opt.disableflags |= DISABLED & ~NO_ISLANDS if sleeps else DISABLED
+    opt.enableflags = (opt.enableflags & KEPT) | sleeps
     opt.solver = NEWTON
     opt.noslip_iterations = 0
     if s.integrator == RK4:
@@ -207,6 +210,7 @@ def widen_at(address: int) -> None:
         use_touching_margins(s)
     else:
         reach.widen_margins(s)
+        wake(s, c_api.api_at(s.api))
 
 
 @kernel
@@ -277,6 +281,7 @@ def forward(s: Any, api: Any) -> None:
     else:
         c_api.call(api.mj_comVel, m, s.data)
         reach.widen_margins(s)
+        wake(s, api)
     if s.integrator == DISCRETE:  # its metric is built by the whole stage only
         c_api.call(api.mj_fwdPosition, m, s.data)
         s.collided = d.ncon
@@ -435,9 +440,13 @@ def step_implicitly(s: Any, api: Any, d: Any, free: np.ndarray) -> None:
     The function advances the state as a side effect; the state is put back.
     """
     force, qvel = floats(d.qfrc_constraint, 1, s.nv)[0], floats(d.qvel, 1, s.nv)[0]
+    opt = structs.option_at(s.opt)
+    flags = opt.enableflags
     for j in range(s.nv):
         force[j] = 0.0
+    opt.enableflags &= ~SLEEP  # nothing falls asleep twice in a step
     c_api.call(api.mj_implicit, s.model, s.data)
+    opt.enableflags = flags
     for j in range(s.nv):
         free[j] = qvel[j]
     c_api.call_state(api.mj_setState, s.model, s.data, s.before, np.int32(STATE_KIND))

@@ -47,6 +47,7 @@ from holdfast.mujoco.constraints import (
     is_longer,
     is_soft,
 )
+from holdfast.mujoco.sleep import hold
 from holdfast.mujoco.smooth import factors
 from holdfast.mujoco.structs import data_at, floats, words
 
@@ -338,6 +339,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     if not drifts:
         potential_force(s, api)
         waits = pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
+    hold(s, dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
     s.last_left_over = 0.0 if waits else s.left_over  # more is to come: nothing to judge

@@ -178,6 +178,8 @@ class Stages(StepMemory):
             own.opt.disableflags = int(self._get("disabled"))
         if integrator == smooth.RK4:
             smooth.copy_segments(self.private.segments)
+            own.opt.disableflags |= smooth.UNCONSTRAINED
+            own.opt.enableflags &= ~smooth.SLEEP
             mujoco.mj_RungeKutta(own, data, 4)
         elif integrator in (smooth.IMPLICIT, smooth.IMPLICITFAST):
             mujoco.mj_implicit(own, data)

@@ -14,7 +14,7 @@ from holdfast._jit import CEntry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
 from holdfast.contact.ladder import JAMMED, RESIDUAL
 from holdfast.contact.near import memory_needed, solve_near
-from holdfast.contact.options import DEFAULT
+from holdfast.contact.options import DEFAULT, Numbers
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
@@ -33,11 +33,13 @@ from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
 from holdfast.mujoco.persistent import is_given
 from holdfast.mujoco.record import Stage, Status, record_at
+from holdfast.mujoco.sleep import SLEEP, find_islands, hold
 from holdfast.mujoco.smooth import (
     DISCRETE,
     IMPLICIT,
     IMPLICITFAST,
     RK4,
+    UNCONSTRAINED,
     beyond,
     choose_inertia,
     copy_segments,
@@ -59,7 +61,7 @@ from holdfast.mujoco.writeback import (
     write_back,
 )
 
-OPTIONS = DEFAULT.numbers()  # of the contact solve
+_SOLVER = DEFAULT.numbers()
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
@@ -75,13 +77,22 @@ def has_room(s: Any, arrays: Arrays, rest: int) -> bool:
 
 
 @kernel
+def tolerances(s: Any) -> Numbers:
+    """Return the tolerances of the contact solve, two of which are options of the step."""
+    return Numbers(
+        s.certificate, _SOLVER.stop, s.approximate, _SOLVER.canonical_compliance,
+        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.zero_row,
+    )  # fmt: skip
+
+
+@kernel
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
     """Stage 3: find velocity and impulses; return DONE or UNSOLVED."""
     left = s.work_size - (rest - s.work) // 8
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
     structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
     near = s.near * s.size / s.h
-    status = solve_near(arrays, factors(s), answer, work, integers, near, OPTIONS)
+    status = solve_near(arrays, factors(s), answer, work, integers, near, tolerances(s))
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
@@ -112,6 +123,7 @@ def find_motion(s: Any, api: Any) -> int:
         status = fill_inertia(s, api, free)
         if status != Status.DONE:
             return status
+        hold(s, free)
         if s.adhesive == 1:
             list_reachable(s, api)
             take_gaps(s)
@@ -193,12 +205,17 @@ def write_freely(s: Any, api: Any) -> None:
 
 @kernel
 def integrate_freely(s: Any, api: Any) -> None:
-    """Advance the state as MuJoCo does, with its own integrator."""
+    """Advance the state as MuJoCo does, with its own integrator.
+
+    The stages of RK4 are as free as the step: within margins MuJoCo's soft contacts would push.
+    """
     opt, d = structs.option_at(s.opt), data_at(s.data)
     if s.integrator != DISCRETE:
         opt.disableflags = s.disabled
     if s.integrator == RK4:
         copy_segments(words(s.segments, s.nsegment, 3))
+        opt.disableflags |= UNCONSTRAINED
+        opt.enableflags &= ~SLEEP
         c_api.call_flag(api.mj_RungeKutta, s.model, s.data, np.int32(4))
     elif s.integrator == IMPLICIT or s.integrator == IMPLICITFAST:
         c_api.call(api.mj_implicit, s.model, s.data)
@@ -287,13 +304,12 @@ def write(s: Any, api: Any) -> int:
         write_freely(s, api)
         s.left_over = 0.0
         s.memo_count = s.kept_count = 0
-        if s.callbacks == 1:
-            return Status.FREE
     else:
         arrays, answer, cs, _ = carve(s)
         write_back(s, api, arrays, cs, answer)
-        if s.callbacks == 1:
-            return Status.WRITTEN
+    find_islands(s, api)
+    if s.callbacks == 1:
+        return Status.FREE if s.contact_free == 1 else Status.WRITTEN
     read_sensors(s, api)
     return Status.DONE
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.contact.arrays import SolveStatus
+from holdfast.contact.certificate import law_residuals
 from holdfast.errors import FrictionWarning, StepWarning
 from holdfast.mujoco import smooth
 from holdfast.mujoco.constraints import Kind
@@ -39,16 +40,29 @@ def report(memory: StepMemory, copy_outcome: Callable[[], Outcome], options: Ste
         "told_uncertified"
     ):
         memory._set(told_uncertified=1)
-        tell(f"a step obeys the laws of contact within {memory._get('residual'):.1e} only; "
-             "stepper.uncertified_steps counts them", StepWarning, "uncertified")  # fmt: skip
+        pair = _least_certain_pair(memory.private.user, copy_outcome())
+        tell(f"a step obeys the laws of contact within {memory._get('residual'):.1e} only, most of "
+             f"it between {pair}; stepper.uncertified_steps counts such steps", StepWarning,
+             "uncertified")  # fmt: skip
 
 
 def _deepest_pair(model: Any, outcome: Outcome) -> str:
     contacts = np.flatnonzero(outcome.kind == Kind.CONTACT)
     if not contacts.size:
         return "joints"
-    k = contacts[np.argmin(outcome.gap[contacts])]
-    names = [name_of(model, "geom", int(g)) for g in outcome.geom[k]]
+    return _names(model, outcome.geom[contacts[np.argmin(outcome.gap[contacts])]])
+
+
+def _least_certain_pair(model: Any, outcome: Outcome) -> str:
+    """The geoms of the contact whose law is missed by most."""
+    if not outcome.contacts.size:
+        return "joints"
+    worst = np.argmax(law_residuals(outcome.solution))
+    return _names(model, outcome.geom[outcome.contacts[worst]])
+
+
+def _names(model: Any, pair: np.ndarray) -> str:
+    names = [name_of(model, "geom", int(g)) for g in pair]
     return f"{names[0]} and {names[1]}"
 
 

@@ -38,7 +38,7 @@ _TYPES = {
     "uint64_t": ctypes.c_uint64,
 }
 
-COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "efm_active", "nefmT", "nefmA")
+COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "efm_active", "nefmT", "nefmA", "nv_awake")
 FLAGS = ("flg_energypos", "flg_energyvel", "flg_subtreevel", "flg_rnepost")
 ARRAYS = (
     "qpos", "qvel", "act", "qacc", "qacc_warmstart", "qacc_smooth", "qfrc_smooth",
@@ -47,7 +47,7 @@ ARRAYS = (
     "efc_id", "efc_J", "efc_J_rowadr", "efc_J_rownnz", "efc_J_colind", "efc_pos", "efc_vel",
     "efc_aref", "efc_R", "efc_frictionloss", "efc_force", "efm_c", "efm_ca", "efm_diag",
     "efm_fluid", "efm_tid", "efm_ts", "efm_aid", "efm_as", "ten_J", "ten_length", "moment_rownnz",
-    "moment_rowadr", "moment_colind", "actuator_moment",
+    "moment_rowadr", "moment_colind", "actuator_moment", "tree_awake",
 )  # fmt: skip
 CONTACT_FIELDS = (
     "dist", "pos", "frame", "includemargin", "friction", "dim", "geom", "exclude", "efc_address",
