@@ -16,7 +16,7 @@ Python calls become machine code, and are cached. That halves the time to compil
 
 Those parts are internal to the whole: the optimiser sees all their callers, inlines what is called
 once, and does not hand over what nobody reads of an array, which is seven words. Kernels never
-index from the end of one, which Numba would look for at every access; `_FromTheStart` tells it so.
+index from the end of one, which Numba would look for at every access: see `_FromTheStart`.
 
 Loops over coordinates and contacts are short. Unrolled, as compilers do for long ones, they fill
 the processor's instruction cache and are slower when a step comes to them after other work. They
