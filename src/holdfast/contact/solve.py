@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast._jit import entry, kernel
+from holdfast.contact.active_set import rounding
 from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
 from holdfast.contact.convex import solve_convex
 from holdfast.contact.islands import find_islands
@@ -95,6 +96,26 @@ def most_memory(a: Arrays) -> int:
     coordinates = min(coordinates, a.free.shape[0])
     islands = 3 * trees * trees + 6 * trees + coordinates * coordinates
     return factors_size(a) + fixed_size(a)[0] + islands
+
+
+@kernel
+def bring_to_rest(isl: Island, y0: np.ndarray, y_inout: np.ndarray) -> None:
+    """Stop the trees whose motion is rounding of the sum that makes it.
+
+    Impulses stop a body at rest by cancelling its free motion, and leave the rounding of both. If
+    that were integrated, bodies would never rest: contacts that depend on the last digit of a
+    position would come and go from step to step.
+    """
+    part = rounding(isl)
+    for k in range(isl.trees):
+        first, end = isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]
+        before = after = 0.0
+        for j in range(first, end):
+            before += y0[j] * y0[j]
+            after += y_inout[j] * y_inout[j]
+        if after <= part * part * before:
+            for j in range(first, end):
+                y_inout[j] = 0.0
 
 
 @entry
@@ -244,6 +265,7 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
         if not miss <= o.certificate:
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
+        bring_to_rest(isl, y0, v.y)
         for i in members:
             for r in range(a.row[i], a.row[i + 1]):
                 out.impulse[r] = v.r[r] * sy.scale[r]
