@@ -33,6 +33,7 @@ PLACE = Path(os.environ.get("MUTATE_DIR", Path(tempfile.gettempdir(), "holdfast-
 REACH = PLACE / "reach.json"  # {test file: {"stamp": ..., "reached": {mutant: [[test, s], ...]}}}
 MARK = "_reached_mutant"
 TOO_LONG = 8.0  # [s] of the processor; a test that takes longer kills nothing
+AT_MOST = 60  # [s] of the processor for one test file; tests beyond are not known
 FOLDERS = ("contact", "lcp", "linalg", "models", "mujoco", "events", "fuzz")
 COMPILED_ONLY = ("events", "fuzz")  # tests of thousands of solves
 
@@ -135,7 +136,7 @@ def reached_by(file: str, mutants: list[Mutant]) -> Reached:
             continue
         out.write_text("{}")
         some = [each for each in mutants if changes_kernel(each) != compiled]
-        child.run([file], all_marked(some), Watch(out), output, compiled=compiled)
+        child.run([file], all_marked(some), Watch(out), output, compiled=compiled, limit=AT_MOST)
         found |= json.loads(out.read_text())
     return found
 

@@ -20,6 +20,7 @@ import json
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -34,22 +35,35 @@ from mutate.reach import PLACE
 SURVIVORS = Path(__file__).with_name("survivors.json")
 RESULTS = PLACE / "results.json"
 BUDGET = 15.0  # [s] of the tests of one mutant, as long as they take without it
-START = 15.0  # [s] until the first test runs, kernels of one file compiled
-PATIENCE = 3.0  # times all that: a mutant that takes longer goes round in circles
+START = {True: 20.0, False: 4.0}  # [s] that a test may take longer, if kernels are compiled and not
+PATIENCE = 3.0  # times as long, too: a mutant that takes longer goes round in circles
 COMPILED = ("events",)  # kernels of these folders are compiled
 
 Results = dict[str, dict[str, Any]]
 
 
 class Killer:
-    """The plugin that notes the test that fails."""
+    """The plugin that notes the test that fails, and ends the process at one that does not end."""
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
+    def __init__(self, out: Path, usual: dict[str, float], start: float) -> None:
+        self._out, self._usual, self._start = out, usual, start
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Limit the time of a test, inside of kernels, too."""
+        limit = PATIENCE * self._usual.get(item.nodeid, 0.0) + self._start
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, limit)
+        return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """What pytest tells of a test."""
         if report.failed:
+            self._out.write_text(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """What pytest tells of a file: it may not be possible to import it."""
+        if report.failed and report.nodeid:
             self._out.write_text(report.nodeid)
 
 
@@ -68,17 +82,17 @@ def candidates(mutant: Mutant) -> list[tuple[str, float]]:
     return list(found.items())
 
 
-def tests_of(mutant: Mutant, results: Results, budget: float) -> list[str]:
-    """Tests of a mutant, the most likely killers first, as many as the budget allows."""
+def tests_of(mutant: Mutant, results: Results, budget: float) -> dict[str, float]:
+    """Tests of a mutant and their times, the most likely killers first, within the budget."""
     kills = Counter(
         each["killer"] for name, each in results.items() if name.startswith(mutant["file"] + ":")
     )
-    chosen, total = [], 0.0
+    chosen, total = {}, 0.0
     every = sorted(candidates(mutant), key=lambda pair: (-kills[pair[0]], pair[1]))
     for test, seconds in every:
         if not chosen or total + seconds <= budget:
             total += seconds
-            chosen.append(test)
+            chosen[test] = seconds
     return chosen
 
 
@@ -98,13 +112,16 @@ def run(mutant: Mutant, results: Results, budget: float) -> tuple[str, str]:
     compiled = not inside or area_of(mutant) in COMPILED
     killer.write_text("")
     status = child.run(
-        ["-x", *tests], {mutant["file"]: lambda: mutated(mutant)}, Killer(killer),
-        PLACE / "output.txt", compiled=compiled, afresh=mutant["file"] if inside else "",
-        limit=int(PATIENCE * (budget + START)),
+        ["-x", *tests], {mutant["file"]: lambda: mutated(mutant)}, 
+        Killer(killer, tests, START[compiled]), PLACE / "output.txt", compiled=compiled,
+        afresh=mutant["file"] if inside else "",
     )  # fmt: skip
-    if status == -signal.SIGXCPU:
+    if status == -signal.SIGPROF:
         return "timeout", ""
-    return ("survived", "") if status == 0 else ("killed", killer.read_text())
+    found = killer.read_text() or (f"signal {-status}" if status < 0 else "")
+    if status != 0 and not found:
+        raise SystemExit(f"no test has run, see {PLACE / 'output.txt'}: {key(mutant)}")
+    return ("killed", found) if found else ("survived", "")
 
 
 def in_turn(mutants: list[Mutant]) -> list[Mutant]:
