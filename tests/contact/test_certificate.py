@@ -192,3 +192,14 @@ def test_linear_map_of_contacts_that_stick() -> None:
 def test_spread_keeps_coulomb_friction() -> None:
     solution = Coulomb().solve(landing())
     assert solution.spread() is solution
+
+
+def test_short_rows_are_said_to_be_left_out() -> None:
+    """Those that may be rounding: not rows of zeros, nor rows that are merely short."""
+    N = np.zeros((4, 3))
+    N[0, 0], N[1, 1], N[2, 2] = 1.0, 1e-17, 1e-8
+    solution = hf.Frictionless().solve(
+        hf.ContactProblem(M=np.eye(3), v=np.array([-1.0, -1.0, -1.0]), N=N)
+    )
+    assert {name: rows.tolist() for name, rows in solution.left_out.items()} == {"N": [1]}
+    np.testing.assert_allclose(solution.velocity, [0.0, -1.0, 0.0], atol=1e-12)

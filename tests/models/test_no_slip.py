@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from holdfast import ContactProblem, InfeasibleError, NoSlip
+from holdfast import ContactProblem, InfeasibleError, Mixed, NoSlip, coulomb, stick
 
 SMALL = 1e-8  # relative speeds that are none
 PRESSED = 1e-6  # normal impulse, relative to the motion, that presses for certain
@@ -191,3 +191,23 @@ def test_warm_start_does_not_matter(seed: int) -> None:
     cold = NoSlip().solve(problem)
     warm = NoSlip().solve(problem, warm_start=NoSlip().solve(other))
     np.testing.assert_allclose(warm.velocity, cold.velocity, atol=1e-10 * cold.scale)
+
+
+@pytest.mark.parametrize("kind", ["random", "body", "face", "joint"])
+def test_beside_coulomb_friction(kind: str) -> None:
+    """Each contact by its own law: what slides without a limit carries no friction at all."""
+    slid = held = 0
+    for seed in range(25):
+        p = small_problem(kind, seed)
+        laws = [stick() if (seed + k) % 2 else coulomb(0.4) for k in range(p.n)]
+        solution = Mixed(laws).solve(p)
+        assert solution.is_exact(1e-8), seed
+        sticks = np.array([law.kind == "stick" for law in laws])
+        slides = np.hypot(p.S @ solution.velocity, p.T @ solution.velocity) > SMALL * solution.scale
+        free = sticks & ~solution.sticking
+        assert (solution.tangent[free] == 0.0).all(), seed
+        if solution.consistent:
+            pressed = solution.normal > PRESSED * solution.scale
+            assert not (sticks & slides & pressed).any(), seed
+        slid, held = slid + int((free & slides).sum()), held + int(solution.sticking.sum())
+    assert slid >= 5 and held >= 5

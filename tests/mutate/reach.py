@@ -30,12 +30,15 @@ from mutate import child
 from mutate.mutant import LIST, PACKAGE, ROOT, Mutant, changes_kernel, key, line_of
 
 PLACE = Path(os.environ.get("MUTATE_DIR", Path(tempfile.gettempdir(), "holdfast-mutate")))
-REACH = PLACE / "reach.json"  # {test file: {"stamp": ..., "reached": {mutant: [[test, s], ...]}}}
+REACH = PLACE / "reach.json"  # {test file: {"stamp", "times", "reached"}}
 MARK = "_reached_mutant"
 TOO_LONG = 8.0  # [s] of the processor; a test that takes longer kills nothing
 AT_MOST = 60  # [s] of the processor for one test file; tests beyond are not known
 FOLDERS = ("contact", "lcp", "linalg", "models", "mujoco", "events", "fuzz")
 COMPILED_ONLY = ("events", "fuzz")  # tests of thousands of solves
+
+
+Reached = dict[str, list[tuple[str, float]]]  # tests and their times, by mutant
 
 
 class _Marker(ast.NodeTransformer):
@@ -88,7 +91,8 @@ class Watch:
 
     def __init__(self, out: Path) -> None:
         self.met: set[str] = set()
-        self.reached: dict[str, list[tuple[str, float]]] = {}
+        self.reached: Reached = {}
+        self.times: dict[str, float] = {}
         self.out, self.passed = out, True
 
     def pytest_configure(self) -> None:
@@ -110,16 +114,15 @@ class Watch:
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
             seconds = time.process_time() - begin
+            if self.passed:
+                self.times[item.nodeid] = round(seconds, 2)
             for name in self.met if self.passed else ():
                 self.reached.setdefault(name, []).append((item.nodeid, round(seconds, 2)))
-            self.out.write_text(json.dumps(self.reached))  # at once: a test may end the process
+            self.out.write_text(json.dumps([self.times, self.reached]))  # a test may end all
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """What pytest tells of a test."""
         self.passed &= report.outcome == "passed"
-
-
-Reached = dict[str, list[tuple[str, float]]]  # tests and their times, by mutant
 
 
 def load() -> dict[str, dict[str, Any]]:
@@ -127,18 +130,21 @@ def load() -> dict[str, dict[str, Any]]:
     return json.loads(REACH.read_text()) if REACH.exists() else {}
 
 
-def reached_by(file: str, mutants: list[Mutant]) -> Reached:
-    """Run a test file in both ways."""
+def reached_by(file: str, mutants: list[Mutant]) -> tuple[dict[str, float], Reached]:
+    """Run a test file in both ways: times of its tests, compiled, and what they reach."""
     found: Reached = {}
+    times: dict[str, float] = {}
     out, output = PLACE / "reached.json", PLACE / "output.txt"
     for compiled in (True, False):
         if not compiled and file.split("/")[1] in COMPILED_ONLY:
             continue
-        out.write_text("{}")
+        out.write_text("[{}, {}]")
         some = [each for each in mutants if changes_kernel(each) != compiled]
         child.run([file], all_marked(some), Watch(out), output, compiled=compiled, limit=AT_MOST)
-        found |= json.loads(out.read_text())
-    return found
+        seconds, reached = json.loads(out.read_text())
+        times |= seconds if compiled else {}
+        found |= reached
+    return times, found
 
 
 def collect(wanted: list[str]) -> None:
@@ -152,10 +158,11 @@ def collect(wanted: list[str]) -> None:
         if not wanted and known.get(file, {}).get("stamp") == stamp:
             continue
         begin = time.monotonic()
-        known[file] = {"stamp": stamp, "reached": reached_by(file, mutants)}
+        times, reached = reached_by(file, mutants)
+        known[file] = {"stamp": stamp, "times": times, "reached": reached}
         REACH.write_text(json.dumps(known))
-        count, seconds = len(known[file]["reached"]), time.monotonic() - begin
-        print(f"{file}: {count} mutants reached, {seconds:.0f} s", flush=True)
+        seconds = time.monotonic() - begin
+        print(f"{file}: {len(reached)} mutants reached, {seconds:.0f} s", flush=True)
 
 
 def main() -> None:

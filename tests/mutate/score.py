@@ -69,17 +69,12 @@ class Killer:
 
 def candidates(mutant: Mutant) -> list[tuple[str, float]]:
     """Tests that may see a mutant, and their times."""
-    names = {key(mutant)}
-    if area_of(mutant) in COMPILED and changes_kernel(mutant):  # not marked: who calls its file
-        others: list[Mutant] = json.loads(LIST.read_text())
-        names = {key(each) for each in others if area_of(each) == area_of(mutant)}
-    found = {
-        test: seconds
-        for file in reach.load().values()
-        for name in names & file["reached"].keys()
-        for test, seconds in file["reached"][name]
-    }
-    return list(found.items())
+    known, area = reach.load(), area_of(mutant)
+    if area in COMPILED and changes_kernel(mutant):  # no marks in it: all tests of its folder
+        files = [each for name, each in known.items() if name.split("/")[1] == area]
+        return [pair for each in files for pair in each["times"].items()]
+    return [(test, seconds) for each in known.values()
+            for test, seconds in each["reached"].get(key(mutant), [])]  # fmt: skip
 
 
 def tests_of(mutant: Mutant, results: Results, budget: float) -> dict[str, float]:
