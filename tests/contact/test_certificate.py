@@ -203,3 +203,14 @@ def test_short_rows_are_said_to_be_left_out() -> None:
     )
     assert {name: rows.tolist() for name, rows in solution.left_out.items()} == {"N": [1]}
     np.testing.assert_allclose(solution.velocity, [0.0, -1.0, 0.0], atol=1e-12)
+
+
+def test_columns_of_the_table_stand_under_their_heads() -> None:
+    """Numbers end where their heads end, also where a number is wider than its head."""
+    v = [3.0, 4.0, -2.0, 0.5, 0.0, -2000.0, 1.0, 0.0, 1.0]
+    _, head, *rows = str(Coulomb().solve(replace(landing(), v=v))).splitlines()
+    assert len(rows) == 3 and {len(row) for row in rows} == {len(head)}
+    ends = [len(head) - len(head.split(name)[1]) for name in ("contact", "does", "ratio")]
+    for row, state in zip(rows, ("slides", "sticks", "open"), strict=True):
+        assert row[: ends[1]].endswith(state) and row[ends[1]] == " "
+        assert all(row[end - 1] != " " and row[end] == " " for end in ends)
