@@ -120,19 +120,24 @@ def matched(one: Listing, other: Listing) -> np.ndarray:
     return where
 
 
-@pytest.mark.parametrize("kind", ["a little", "one of them far", "far", "others"])
+@pytest.mark.parametrize("kind", ["a little", "one of them far", "in a cluster", "far", "others"])
 def test_contacts_are_found_again(kind: str) -> None:
-    for seed in range(150):
+    for seed in range(400):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 6))
         pair = np.sort(rng.integers(0, 2, n))
         points, gap = rng.normal(size=(n, 3)), rng.random(n)
+        if kind == "in a cluster":
+            points *= rng.choice([0.03, 1.0], n)[:, None]
         normals = np.tile([0.0, 0.0, 1.0], (n, 1))
         one = listing_of(points, normals, pair, gap)
         moved = points + 0.01 * STEADY * rng.normal(size=(n, 3))
         if kind == "one of them far":
             k = int(rng.integers(n))
             moved[k] += 3.0 * rng.normal(size=3)
+        elif kind == "in a cluster":
+            moved = points + 1e-4 * rng.normal(size=(n, 3))
+            moved[int(rng.integers(n))] += 0.1 * rng.normal(size=3)
         elif kind == "far":
             moved = rng.normal(size=(n, 3))
         elif kind == "others":
