@@ -139,7 +139,9 @@ def main() -> None:
     parser.add_argument("--file", default="", help="only mutants whose file has this in its name")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--budget", type=float, default=BUDGET, help="[s] of the tests of a mutant")
-    parser.add_argument("--again", nargs="*", default=[], help="verdicts that are tried again")
+    parser.add_argument(
+        "--again", nargs="*", default=[], help="verdicts that are tried again, without a reason"
+    )
     parser.add_argument("--known", action="store_true", help="run no test file to see its reach")
     parser.add_argument("--report", action="store_true", help="run nothing")
     wanted = parser.parse_args()
@@ -150,6 +152,7 @@ def main() -> None:
     ]
     results: Results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     end, stamp = time.monotonic() + wanted.seconds, sources()
+    reasons = json.loads(SURVIVORS.read_text())
     if not wanted.report:
         PLACE.mkdir(parents=True, exist_ok=True)
         child.prepare()
@@ -157,7 +160,10 @@ def main() -> None:
             reach.collect([])
     for mutant in [] if wanted.report else mutants:
         name = key(mutant)
-        if name in results and results[name]["verdict"] not in wanted.again:
+        known = name in results and (
+            results[name]["verdict"] not in wanted.again or name in reasons
+        )
+        if known:
             continue
         if time.monotonic() > end:
             break
@@ -173,7 +179,7 @@ def main() -> None:
 
 def report(results: Results, total: int, stamp: str) -> None:
     """The score, folder by folder, and the survivors with their reasons."""
-    known = json.loads(SURVIVORS.read_text()) if SURVIVORS.exists() else {}
+    known = json.loads(SURVIVORS.read_text())
     other = sum(each["sources"] != stamp for each in results.values())
     print(f"\n{len(results)} of {total} mutants run, {other} of them on other sources")
     for area in (*AREAS, ""):
