@@ -192,3 +192,25 @@ def test_linear_map_of_contacts_that_stick() -> None:
 def test_spread_keeps_coulomb_friction() -> None:
     solution = Coulomb().solve(landing())
     assert solution.spread() is solution
+
+
+def test_short_rows_are_said_to_be_left_out() -> None:
+    """Those that may be rounding: not rows of zeros, nor rows that are merely short."""
+    N = np.zeros((4, 3))
+    N[0, 0], N[1, 1], N[2, 2] = 1.0, 1e-17, 1e-8
+    solution = hf.Frictionless().solve(
+        hf.ContactProblem(M=np.eye(3), v=np.array([-1.0, -1.0, -1.0]), N=N)
+    )
+    assert {name: rows.tolist() for name, rows in solution.left_out.items()} == {"N": [1]}
+    np.testing.assert_allclose(solution.velocity, [0.0, -1.0, 0.0], atol=1e-12)
+
+
+def test_columns_of_the_table_stand_under_their_heads() -> None:
+    """Numbers end where their heads end, also where a number is wider than its head."""
+    v = [3.0, 4.0, -2.0, 0.5, 0.0, -2000.0, 1.0, 0.0, 1.0]
+    _, head, *rows = str(Coulomb().solve(replace(landing(), v=v))).splitlines()
+    assert len(rows) == 3 and {len(row) for row in rows} == {len(head)}
+    ends = [len(head) - len(head.split(name)[1]) for name in ("contact", "does", "ratio")]
+    for row, state in zip(rows, ("slides", "sticks", "open"), strict=True):
+        assert row[: ends[1]].endswith(state) and row[ends[1]] == " "
+        assert all(row[end - 1] != " " and row[end] == " " for end in ends)

@@ -165,6 +165,9 @@ def test_tangents_without_contacts() -> None:
 
 def test_second_tangent_without_the_first() -> None:
     refused("S", "is missing while T is given; a single tangent is S", S=None)
+    one = {"N": np.ones((1, 3)), "T": np.ones((1, 3))}
+    with pytest.raises(InputError, match=r"^S: is missing while T is given"):
+        ContactProblem(M=np.eye(3), v=np.zeros(3), **one)
 
 
 # --- inertia ------------------------------------------------------------------------------------

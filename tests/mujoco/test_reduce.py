@@ -58,3 +58,28 @@ def test_rows_that_depend_on_each_other_span_less() -> None:
         solution = stepper.solution
         assert solution is None or solution.is_exact()
     assert np.isfinite(data.qpos).all()
+
+
+def test_constraints_of_different_sizes() -> None:
+    """The first contact has no friction, others have; and joints have limits."""
+    model = scene(24, 'limited="true" range="-40 40"')
+    model.geom_contype[2:] = model.geom_conaffinity[-1] = 0  # no box, no other links
+    model.geom_condim[0] = model.geom_condim[1] = 1
+    model.geom_size[1] = 0.02
+    for g, condim in ((8, 3), (16, 4)):
+        model.geom_contype[g], model.geom_condim[g] = 1, condim
+    data, stepper = mujoco.MjData(model), hf.Stepper(model, warn=False)
+    data.qpos[2], data.qpos[3:7] = 0.0201, [1.0, 0.0, 0.0, 0.0]
+    data.qvel[6 : 6 + 24] = 0.1 * np.random.default_rng(2).normal(size=24)
+    sizes = set()
+    for _ in range(12):
+        stepper.step(data)
+        solution = stepper.solution
+        if solution is None or len(solution.normal) < 2:
+            continue
+        sizes.add(tuple(data.contact.dim.tolist()))
+        assert solution.is_exact()
+        other = hf.Coulomb().solve(solution.problem)
+        speed = 1.0 + np.abs(other.motion).max()
+        assert np.abs(solution.motion - other.motion).max() <= 1e-8 * speed
+    assert any(each[0] == 1 and 3 in each for each in sizes), sizes

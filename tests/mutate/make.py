@@ -17,9 +17,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "holdfast"
-LIST = Path(__file__).with_name("mutants.json")
+from mutate.mutant import LIST, PACKAGE
+
 AREAS = ("contact", "lcp", "mujoco", "events")
 
 COMPARISONS = {

@@ -2,9 +2,10 @@
 
     python -m mutate.reach [tests ...]
 
-Sources are copied with a mark before the statement of each mutant. Kernels run as plain Python, so
-that marks inside them are met, too. Results are kept beside the copy, test file by test file; a
-file that was seen before is not run again unless it is named.
+Each test file is run twice, with a mark before the statement of each mutant: with compiled
+kernels, where mutants outside of kernels are marked, and as plain Python, where those inside are.
+So a test is timed in the way in which it is run against the mutant. Results are kept, test file by
+test file; a file is run again if it, or the list of mutants, has changed.
 """
 
 from __future__ import annotations
@@ -12,52 +13,32 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
+import hashlib
 import json
 import os
-import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 
-from mutate.make import LIST, PACKAGE, ROOT
+from mutate import child
+from mutate.mutant import LIST, PACKAGE, ROOT, Mutant, changes_kernel, key, line_of
 
 PLACE = Path(os.environ.get("MUTATE_DIR", Path(tempfile.gettempdir(), "holdfast-mutate")))
-REACH = PLACE / "reach.json"  # {test file: {mutant: [[test, seconds], ...]}}
+REACH = PLACE / "reach.json"  # {test file: {"stamp", "times", "reached"}}
 MARK = "_reached_mutant"
-TOO_LONG = 8.0  # [s] a test that takes longer without compilation kills nothing
-FOLDERS = ("tests/contact", "tests/lcp", "tests/models", "tests/mujoco")
-
-# A test that fails is enough: no examples are made smaller.
-settings.register_profile(
-    "mutate",
-    derandomize=True,
-    deadline=None,
-    max_examples=15,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+TOO_LONG = 8.0  # [s] of the processor; a test that takes longer kills nothing
+AT_MOST = 60  # [s] of the processor for one test file; tests beyond are not known
+FOLDERS = ("contact", "lcp", "linalg", "models", "mujoco", "events", "fuzz")
+COMPILED_ONLY = ("events", "fuzz")  # tests of thousands of solves
 
 
-def key(mutant: dict[str, Any]) -> str:
-    """The mutant as text: its file, its line with the change, and which of equal lines it is."""
-    line, which = mutant["line"], mutant["which"]
-    changed = line[: mutant["begin"]] + "{" + line[mutant["begin"] : mutant["end"]] + " -> "
-    text = (changed + mutant["new"] + "}" + line[mutant["end"] :]).strip()
-    return f"{mutant['file']}: {text}" + (f" (#{which + 1})" if which else "")
-
-
-def line_of(mutant: dict[str, Any], lines: list[str]) -> int | None:
-    """Number of the mutant's line, from 0; None if it is gone."""
-    same = [k for k, line in enumerate(lines) if line == mutant["line"]]
-    return same[mutant["which"]] if len(same) > mutant["which"] else None
+Reached = dict[str, list[tuple[str, float]]]  # tests and their times, by mutant
 
 
 class _Marker(ast.NodeTransformer):
@@ -85,18 +66,20 @@ class _Marker(ast.NodeTransformer):
             yield each
 
 
-def mark_sources(target: Path) -> None:
-    """Copy the package with marks."""
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__"))
+def marked(file: str, names: dict[int, list[str]]) -> ast.AST:
+    """The syntax tree of a module with marks; its lines keep their numbers."""
+    tree = _Marker(names).visit(ast.parse((PACKAGE / file).read_text()))
+    return ast.fix_missing_locations(tree)
+
+
+def all_marked(mutants: list[Mutant]) -> dict[str, child.Code]:
+    """Modules with marks, by file."""
     files: dict[str, dict[int, list[str]]] = {}
-    for mutant in json.loads(LIST.read_text()):
-        at = line_of(mutant, (PACKAGE / mutant["file"]).read_text().split("\n"))
+    for mutant in mutants:
+        at = line_of(mutant)
         if at is not None:
-            files.setdefault(mutant["file"], {}).setdefault(at + 1, []).append(key(mutant))
-    for file, names in files.items():
-        tree = _Marker(names).visit(ast.parse((PACKAGE / file).read_text()))
-        (target / file).write_text(ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+            files.setdefault(mutant["file"], {}).setdefault(at, []).append(key(mutant))
+    return {file: partial(marked, file, names) for file, names in files.items()}
 
 
 class TooLongError(BaseException):
@@ -106,80 +89,87 @@ class TooLongError(BaseException):
 class Watch:
     """The plugin: what each test reaches, its time, and an end to those that take too long."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: Path) -> None:
         self.met: set[str] = set()
-        self.reached: dict[str, list[tuple[str, float]]] = {}
-        self.out = Path(os.environ["MUTATE_REACHED"])
+        self.reached: Reached = {}
+        self.times: dict[str, float] = {}
+        self.out, self.passed = out, True
+
+    def pytest_configure(self) -> None:
+        """Begin."""
         setattr(builtins, MARK, self.met.add)
-        signal.signal(signal.SIGALRM, self._stop)
+        signal.signal(signal.SIGPROF, self._stop)
 
     def _stop(self, _number: int, _frame: Any) -> None:
         raise TooLongError
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Time a test."""
         self.met.clear()
-        self.passed, begin = True, time.monotonic()
-        signal.setitimer(signal.ITIMER_REAL, TOO_LONG)
+        self.passed, begin = True, time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, TOO_LONG)
         try:
             return (yield)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-            seconds = time.monotonic() - begin
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            seconds = time.process_time() - begin
+            if self.passed:
+                self.times[item.nodeid] = round(seconds, 2)
             for name in self.met if self.passed else ():
                 self.reached.setdefault(name, []).append((item.nodeid, round(seconds, 2)))
-            self.out.write_text(json.dumps(self.reached))  # at once: a test may end the process
+            self.out.write_text(json.dumps([self.times, self.reached]))  # a test may end all
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """What pytest tells of a test."""
         self.passed &= report.outcome == "passed"
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if "MUTATE_REACHED" in os.environ:
-        config.pluginmanager.register(Watch())
-
-
-def environment(source: Path) -> dict[str, str]:
-    """Plain Python, few examples, one thread."""
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(source), str(ROOT / "tests")]),
-        "NUMBA_DISABLE_JIT": "1", "OPENBLAS_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "mutate",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
-
-
-COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "mutate.reach", "-p", "no:cacheprovider",
-           "-p", "no:benchmark", "-m", "not slow and not jit"]  # fmt: skip
-
-
-def load() -> dict[str, dict[str, list[tuple[str, float]]]]:
+def load() -> dict[str, dict[str, Any]]:
+    """What is known, by test file."""
     return json.loads(REACH.read_text()) if REACH.exists() else {}
 
 
+def reached_by(file: str, mutants: list[Mutant]) -> tuple[dict[str, float], Reached]:
+    """Run a test file in both ways: times of its tests, compiled, and what they reach."""
+    found: Reached = {}
+    times: dict[str, float] = {}
+    out, output = PLACE / "reached.json", PLACE / "output.txt"
+    for compiled in (True, False):
+        if not compiled and file.split("/")[1] in COMPILED_ONLY:
+            continue
+        out.write_text("[{}, {}]")
+        some = [each for each in mutants if changes_kernel(each) != compiled]
+        child.run([file], all_marked(some), Watch(out), output, compiled=compiled, limit=AT_MOST)
+        seconds, reached = json.loads(out.read_text())
+        times |= seconds if compiled else {}
+        found |= reached
+    return times, found
+
+
 def collect(wanted: list[str]) -> None:
-    """Run test files and keep what they reach; those that are not known if none is named."""
+    """Run test files that have changed, or those that are named, and keep what they reach."""
+    mutants: list[Mutant] = json.loads(LIST.read_text())
     every = [str(file.relative_to(ROOT)) for folder in FOLDERS
-             for file in sorted((ROOT / folder).glob("test_*.py"))]  # fmt: skip
-    known, source, out = load(), PLACE / "marked", PLACE / "reached.json"
-    files = wanted or [file for file in every if file not in known]
-    if files:
-        mark_sources(source / "holdfast")
-    for file in files:
-        out.write_text("{}")
+             for file in sorted((ROOT / "tests" / folder).glob("test_*.py"))]  # fmt: skip
+    known = load()
+    for file in wanted or every:
+        stamp = hashlib.sha256((ROOT / file).read_bytes() + LIST.read_bytes()).hexdigest()
+        if not wanted and known.get(file, {}).get("stamp") == stamp:
+            continue
         begin = time.monotonic()
-        done = subprocess.run([*COMMAND, file], cwd=ROOT, capture_output=True, text=True,
-                              env=environment(source) | {"MUTATE_REACHED": str(out)},
-                              check=False)  # fmt: skip
-        known[file] = json.loads(out.read_text())
+        times, reached = reached_by(file, mutants)
+        known[file] = {"stamp": stamp, "times": times, "reached": reached}
         REACH.write_text(json.dumps(known))
-        last = (done.stdout.strip() or done.stderr.strip()).splitlines()[-1:]
         seconds = time.monotonic() - begin
-        print(f"{file}: {len(known[file])} mutants reached, {seconds:.0f} s {last}", flush=True)
+        print(f"{file}: {len(reached)} mutants reached, {seconds:.0f} s", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tests", nargs="*", help="test files that are run again")
+    PLACE.mkdir(parents=True, exist_ok=True)
+    child.prepare()
     collect(parser.parse_args().tests)
 
 

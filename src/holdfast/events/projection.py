@@ -2,13 +2,16 @@
 
 The smallest displacement, as the inertia measures it, that closes the contacts that are kept,
 leaves nothing in anything else, and does not move held contacts sideways; repeated as Newton's
-method until the gaps are rounding.
+method until the gaps are rounding. Where a face lands on another, MuJoCo may list one point of it
+at a time: points that were listed in an earlier round must stay outside, too.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
 # (Numba checks the types of kernels; to pyright an array element is an array.)
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +24,39 @@ from holdfast.events.state import Probe, State
 ON = 1e-2  # part of the touching distance within which a gap is zero
 ROUNDS = 12
 NEAR = 1e3  # touching distances, or ten times the correction, within which others are watched
+OTHER = 0.1  # part of a correction by which a gap may miss its prediction; else it is another point
+
+
+class Points(NamedTuple):
+    """Points that were close before, and are no longer listed: MuJoCo shows some at a time.
+
+    Attributes:
+        rows: (k, nv) along which their gaps change.
+        gap: (k,) that are left by the displacements since.
+    """
+
+    rows: np.ndarray
+    gap: np.ndarray
+
+    @classmethod
+    def none(cls, nv: int) -> Points:
+        """No points."""
+        return cls(np.empty((0, nv)), np.empty(0))
+
+    def moved(
+        self, dq: np.ndarray, listed: Listing, after: Listing, where: np.ndarray, worst: float
+    ) -> Points:
+        """Those after a displacement, with points of the listing before it that have gone.
+
+        A gap that is not what its row has predicted belongs to another point of the same bodies.
+        """
+        predicted = listed.gap + listed.N @ dq
+        seen = np.append(after.gap, np.inf)[where]
+        gone = (listed.gap <= 10.0 * worst) & ~(np.abs(seen - predicted) <= OTHER * worst)
+        return Points(
+            np.concatenate([self.rows, listed.N[gone]]),
+            np.concatenate([self.gap + self.rows @ dq, predicted[gone]]),
+        )
 
 
 def position(
@@ -44,6 +80,7 @@ def position(
         farthest: no coordinate is moved by more [m, rad]; what would be stays as it is.
     """
     M, left, given = None, farthest, (state, listed, keep, held)
+    before = Points.none(len(state.qvel))
     for _ in range(ROUNDS):
         drift = listed.drift
         off = np.where(keep, np.abs(listed.gap), -listed.gap)
@@ -53,14 +90,17 @@ def position(
         if M is None:  # changes little from round to round
             probe.look(state)
             M = probe.inertia()
-        dq = _displacement(M, listed, keep, held, drift, NEAR * touch + 10.0 * worst)
+        near = NEAR * touch + 10.0 * worst
+        dq = _displacement(M, listed, keep, held, drift, near, before)
         if dq is None or not np.abs(dq).max(initial=0.0) <= left:
             break
         left -= float(np.abs(dq).max(initial=0.0))
         state = state._replace(qpos=probe.move(state.qpos, dq))
         after = probe.list(state)
         where = listed.match(after)
-        keep, held = _there(keep, where, len(after)), _there(held, where, len(after))
+        before = before.moved(dq, listed, after, where, worst)
+        same = np.append(after.gap <= near, False)[where]  # else another point of the same bodies
+        keep, held = (_there(each & same, where, len(after)) for each in (keep, held))
         listed = after
     if -listed.gap.min(initial=0.0) > max(touch, -given[1].gap.min(initial=0.0)):
         return given  # Newton's method has led into something: drift stays, and is taken out later
@@ -77,12 +117,12 @@ def _there(mask: np.ndarray, where: np.ndarray, count: int) -> np.ndarray:
 
 def _displacement(
     M: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray, drift: np.ndarray,
-    near: float,
+    near: float, before: Points,
 ) -> np.ndarray | None:  # fmt: skip
     x, nothing = np.zeros(M.shape[0]), np.zeros_like(keep)
     for kept, still in ((keep, held), (keep, nothing), (nothing, nothing)):
         try:
-            return _projected(M, x, listed, kept, still, drift, listed.gap, near)
+            return _projected(M, x, listed, kept, still, drift, listed.gap, near, before)
         except InfeasibleError:  # kept contacts contradict each other: close fewer
             continue
     return None
@@ -94,21 +134,24 @@ def velocity(
     """The velocity nearest to v that keeps contacts closed, and held ones in place."""
     driven = np.where(listed.target == 0.0, 0.0, -(listed.J @ v))
     try:
-        return _projected(M, v, listed, keep, held, driven, np.zeros(len(listed)), 0.0)
+        return _projected(M, v, listed, keep, held, driven, np.zeros(len(listed)), 0.0,
+                          Points.none(len(v)))  # fmt: skip
     except SolveError:  # rows too nearly dependent to certify: the drift stays, and is small
         return v
 
 
 def _projected(
     M: np.ndarray, x: np.ndarray, listed: Listing, keep: np.ndarray, held: np.ndarray,
-    drift: np.ndarray, gap: np.ndarray, near: float,
+    drift: np.ndarray, gap: np.ndarray, near: float, before: Points,
 ) -> np.ndarray:  # fmt: skip
     """The motion nearest to x that takes out drift and gaps, see `put_rows`."""
-    most = len(listed.rows)
+    most = len(listed.rows) + len(before.gap)
     values, b, lo, hi = np.empty((most, len(x))), np.empty(most), np.empty(most), np.empty(most)
     n = put_rows(listed.rows, listed.first, listed.dim, gap, drift, keep, held, values, b, lo, hi,
                  near)  # fmt: skip
-    return nearest(M, x, values[:n], b[:n], lo[:n], hi[:n]).motion if n else x
+    end = n + len(before.gap)
+    values[n:end], b[n:end], lo[n:end], hi[n:end] = before.rows, before.gap, 0.0, np.inf
+    return nearest(M, x, values[:end], b[:end], lo[:end], hi[:end]).motion if end else x
 
 
 @entry
