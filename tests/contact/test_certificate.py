@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
+from contact_generators import generate
 from holdfast import ContactProblem, ContactSolution, Coulomb
 from holdfast.contact import ContactState
 
@@ -214,3 +215,9 @@ def test_columns_of_the_table_stand_under_their_heads() -> None:
     for row, state in zip(rows, ("slides", "sticks", "open"), strict=True):
         assert row[: ends[1]].endswith(state) and row[ends[1]] == " "
         assert all(row[end - 1] != " " and row[end] == " " for end in ends)
+
+
+@pytest.mark.parametrize("seed", [6758, 9307])
+def test_an_answer_is_exact_where_friction_depends_much_on_the_direction(seed: int) -> None:
+    """Coefficients of one contact differ by a factor of hundreds; normals count as others do."""
+    assert hf.Coulomb().solve(generate(seed)).is_exact()

@@ -2,7 +2,8 @@
 
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`);
-3. Newton's method from its impulses, if they are nearly an answer (`proximal.approach`);
+3. Newton's method from its impulses, if they are nearly an answer and the island is large
+   (`proximal.approach`);
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -55,6 +56,7 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
+LARGE = 40  # constraints of an island that is worth solving from the last step's impulses
 WARM_STEPS = 40  # Newton steps from the last step's impulses
 CLOSE = 2e-2  # residual up to which it is worth to go on from them
 NEAR = 1e-8  # residual up to which other states are not looked for first
@@ -68,7 +70,6 @@ COUPLING = 3.0  # weight of the splitting: with rows of length one a few constra
 FIRMER = 3.0  # factor of that weight from round to round
 SPLIT_FAR = 1e-7  # relative change of an iterate at which Newton's method is faster
 ON_LIMIT = 1e-12  # part of the limit of friction: what is nearer was found sliding, if at no speed
-MOVES = 1e-9  # speed, relative, of what slides rather than is about to
 
 
 class Work(NamedTuple):
@@ -145,13 +146,11 @@ def has_friction(sy: System, isl: Island) -> bool:
 
 
 @kernel
-def slides(sy: System, isl: Island, state: np.ndarray, u: np.ndarray, sigma: float) -> bool:
-    """Return whether a contact with Coulomb friction slides, and moves."""
+def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
+    """Return whether a contact with Coulomb friction slides, or is about to."""
     some = False
     for i in isl.member:
-        if sy.normal[i] == 1 and sy.tangent[i] == DISC and state[i] == SLIDE:
-            for k in range(sy.row[i] + 1, sy.row[i + 1]):
-                some = some or abs(u[k]) > MOVES * sigma
+        some = some or (sy.normal[i] == 1 and sy.tangent[i] == DISC and state[i] == SLIDE)
     return some
 
 
@@ -245,6 +244,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
     rung, total, at_hand = STATES, 0, False
+    large = isl.member.shape[0] > LARGE
     if warm:
         guess_states(sy, isl, v.u, state)
         limit = 1 if least <= NEAR else STATE_CHANGES
@@ -253,14 +253,14 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         if at_hand:
             least = np.inf  # preferred to the impulses of the last step
         least = keep_better(sy, isl, wk, miss, least)
-        if o.certificate < least <= CLOSE:
+        if large and o.certificate < least <= CLOSE:
             rung = WARM
             store(sy, isl, wk.kept, v.r)
             miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS, INNER)
             least = keep_better(sy, isl, wk, miss, least)
             total += count
     if least > o.certificate:
-        if warm and least <= CLOSE:
+        if warm and large and least <= CLOSE:
             store(sy, isl, wk.kept, wk.start)
             rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, 1)
             total += count
@@ -274,7 +274,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
         read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-    if least <= o.certificate and slides(sy, isl, state, v.u, sigma):
+    if least <= o.certificate and slides(sy, isl, state):
         least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
         total += count
         store(sy, isl, wk.kept, v.r)

@@ -3,9 +3,9 @@ r"""The problem that is solved: whitened coordinates, scaled rows.
 With :math:`M = L^T L` and :math:`y = L v` the inertia is the identity. A constraint with rows G and
 impulses r changes the motion by :math:`G^T r`, and is measured by :math:`u = G y - c`. The rows of
 a contact share one scale, so that its cone stays a cone, and the longest of them has length one;
-tangents are scaled by their coefficients of friction relative to the first, which makes the
-elliptic cone round. Motions then are square roots of energies, and so are impulses: one tolerance
-serves both.
+tangents are scaled by their coefficients of friction relative to the largest, which makes the
+elliptic cone round and none of them longer than it was. Motions then are square roots of energies,
+and so are impulses: one tolerance serves both.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -226,9 +226,8 @@ def apply_laws(a: Arrays, members: np.ndarray, sy: System, least: float) -> None
         contact = law <= VISCOUS
         mu = 0.0
         if law == COULOMB:
-            for k in range(end - 1, first, -1):
-                if a.friction[k] > 0.0:
-                    mu = a.friction[k]
+            for k in range(first + 1, end):
+                mu = max(mu, a.friction[k])
         kind = tangent_kind(law, end - first, mu)
         sy.normal[i], sy.tangent[i] = 1 if contact else 0, kind
         sy.mu[i], sy.bound[i] = mu, 0.0
