@@ -62,6 +62,7 @@ CLOSE = 2e-2  # residual up to which it is worth to go on from them
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 9  # of splitting or sweeps, and Newton's method
+EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -198,10 +199,12 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     """
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
+    large = isl.member.shape[0] > LARGE
     for turn in range(rounds):
         store(sy, isl, wk.start, v.r)
         far = SPLIT_FAR * sigma
-        if turn % 2 == 0:
+        late = turn > EARLY or not large
+        if turn % 2 == 0 or not late:
             iterate_splitting(
                 sy, isl, size, v, wk.CG, wk.shift, wk.splitting, coupling, far, iterations
             )
@@ -227,7 +230,8 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             return (NEWTON if turn == 0 else AGAIN), least, total
         store(sy, isl, v.r, wk.start)
         steps *= MORE_NEWTON_STEPS
-        inner = min(2 * inner, MOST_INNER)
+        if late:
+            inner = min(2 * inner, MOST_INNER)
     return AGAIN, least, total
 
 
