@@ -5,7 +5,7 @@
 Each test file is run twice, with a mark before the statement of each mutant: with compiled
 kernels, where mutants outside of kernels are marked, and as plain Python, where those inside are.
 So a test is timed in the way in which it is run against the mutant. Results are kept, test file by
-test file; a file is run again if it, or the list of mutants, has changed.
+test file; a file is run again if it has changed, or for mutants that are new in the list.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from mutate import child
 from mutate.mutant import LIST, PACKAGE, ROOT, Mutant, changes_kernel, key, line_of
 
 PLACE = Path(os.environ.get("MUTATE_DIR", Path(tempfile.gettempdir(), "holdfast-mutate")))
-REACH = PLACE / "reach.json"  # {test file: {"stamp", "times", "reached"}}
+REACH = PLACE / "reach.json"  # {test file: {"stamp", "asked", "times", "reached"}}
 MARK = "_reached_mutant"
-TOO_LONG = 8.0  # [s] of the processor; a test that takes longer kills nothing
-AT_MOST = 60  # [s] of the processor for one test file; tests beyond are not known
+# [s] of the processor, compiled and not: a test that takes longer kills nothing, and tests of a file
+# beyond its time are not known.
+TOO_LONG, AT_MOST = {True: 8.0, False: 4.0}, {True: 60, False: 30}
 FOLDERS = ("contact", "lcp", "linalg", "models", "mujoco", "events", "fuzz")
 COMPILED_ONLY = ("events", "fuzz")  # tests of thousands of solves
 
@@ -89,7 +90,8 @@ class TooLongError(BaseException):
 class Watch:
     """The plugin: what each test reaches, its time, and an end to those that take too long."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, limit: float) -> None:
+        self.limit = limit
         self.met: set[str] = set()
         self.reached: Reached = {}
         self.times: dict[str, float] = {}
@@ -108,7 +110,7 @@ class Watch:
         """Time a test."""
         self.met.clear()
         self.passed, begin = True, time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, TOO_LONG)
+        signal.setitimer(signal.ITIMER_PROF, self.limit)
         try:
             return (yield)
         finally:
@@ -140,7 +142,10 @@ def reached_by(file: str, mutants: list[Mutant]) -> tuple[dict[str, float], Reac
             continue
         out.write_text("[{}, {}]")
         some = [each for each in mutants if changes_kernel(each) != compiled]
-        child.run([file], all_marked(some), Watch(out), output, compiled=compiled, limit=AT_MOST)
+        watch = Watch(out, TOO_LONG[compiled])
+        child.run(
+            [file], all_marked(some), watch, output, compiled=compiled, limit=AT_MOST[compiled]
+        )
         seconds, reached = json.loads(out.read_text())
         times |= seconds if compiled else {}
         found |= reached
@@ -154,12 +159,18 @@ def collect(wanted: list[str]) -> None:
              for file in sorted((ROOT / "tests" / folder).glob("test_*.py"))]  # fmt: skip
     known = load()
     for file in wanted or every:
-        stamp = hashlib.sha256((ROOT / file).read_bytes() + LIST.read_bytes()).hexdigest()
-        if not wanted and known.get(file, {}).get("stamp") == stamp:
+        stamp = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
+        same = not wanted and known.get(file, {}).get("stamp") == stamp
+        asked: list[str] = known[file]["asked"] if same else []
+        new = [each for each in mutants if key(each) not in asked]
+        if same and not new:
             continue
         begin = time.monotonic()
-        times, reached = reached_by(file, mutants)
-        known[file] = {"stamp": stamp, "times": times, "reached": reached}
+        times, reached = reached_by(file, new)
+        if same:
+            reached = known[file]["reached"] | reached
+        asked = asked + [key(each) for each in new]
+        known[file] = {"stamp": stamp, "asked": asked, "times": times, "reached": reached}
         REACH.write_text(json.dumps(known))
         seconds = time.monotonic() - begin
         print(f"{file}: {len(reached)} mutants reached, {seconds:.0f} s", flush=True)

@@ -38,6 +38,7 @@ BUDGET = 15.0  # [s] of the tests of one mutant, as long as they take without it
 START = {True: 20.0, False: 4.0}  # [s] that a test may take longer, if kernels are compiled and not
 PATIENCE = 3.0  # times as long, too: a mutant that takes longer goes round in circles
 COMPILED = ("events",)  # kernels of these folders are compiled
+LIVING = ("survived", "unreached")
 
 Results = dict[str, dict[str, Any]]
 
@@ -183,15 +184,15 @@ def report(results: Results, total: int, stamp: str) -> None:
     other = sum(each["sources"] != stamp for each in results.values())
     print(f"\n{len(results)} of {total} mutants run, {other} of them on other sources")
     for area in (*AREAS, ""):
-        verdicts = [each["verdict"] for name, each in results.items() if name.startswith(area)]
-        tried = [each for each in verdicts if each != "stale"]
-        dead = sum(each in ("killed", "timeout") for each in tried)
-        if tried:
-            print(
-                f"{area or 'all':8s} {dead} of {len(tried)} killed: {100 * dead / len(tried):.1f} %"
-            )
+        tried = {name: each["verdict"] for name, each in results.items()
+                 if name.startswith(area) and each["verdict"] != "stale"}  # fmt: skip
+        dead = sum(each in ("killed", "timeout") for each in tried.values())
+        same = sum(name in known for name, each in tried.items() if each in LIVING)
+        if len(tried) > same:
+            print(f"{area or 'all':8s} {dead} of {len(tried) - same} killed, {same} more change "
+                  f"no behaviour: {100 * dead / (len(tried) - same):.1f} %")  # fmt: skip
     for name, each in results.items():
-        if each["verdict"] in ("survived", "unreached"):
+        if each["verdict"] in LIVING:
             print(f"  {each['verdict']}: {name}")
             print(f"    {known.get(name, 'no reason is known: write a test')}")
 
