@@ -1,0 +1,94 @@
+"""How islands are solved: which way is taken, how much work and memory it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from holdfast import ContactProblem
+from holdfast.contact.arrays import ContactState, LawKind, SolveStatus
+from holdfast.contact.build import DEFAULT_NUMBERS, Solved, solve_laws
+from holdfast.contact.dry_friction import dry_forces
+from holdfast.contact.ladder import FACTORISATIONS, NEEDED, RUNG, Rung
+from holdfast.models._newton import make_laws
+
+X, Y, Z = np.eye(3)
+
+
+def points(v: np.ndarray) -> ContactProblem:
+    """Points of 1 kg on the floor, which know nothing of each other."""
+    n = len(v)
+    N, S, T = np.zeros((3, n, 3 * n))
+    for i in range(n):
+        at = slice(3 * i, 3 * i + 3)
+        N[i, at], S[i, at], T[i, at] = Z, X, Y
+    return ContactProblem(M=np.tile(np.eye(3), (n, 1, 1)), v=v.ravel(), N=N, S=S, T=T, mu=0.5)
+
+
+def solve(p: ContactProblem, law: LawKind, state: np.ndarray | None = None) -> Solved:
+    mu = p.mu if law == LawKind.COULOMB else None
+    return solve_laws(p, make_laws(p, np.full(p.n, int(law)), mu), DEFAULT_NUMBERS, state=state)
+
+
+@pytest.mark.parametrize("guess", [ContactState.OPEN, ContactState.STICK, ContactState.SLIDE])
+def test_wrong_states_are_put_right(guess: ContactState) -> None:
+    """States of an earlier step lead to those of this one: no other way is tried."""
+    p = points(np.array([[3.0, 4.0, -2.0], [0.5, 0.0, -2.0], [1.0, 0.0, 1.0]]))
+    found = solve(p, LawKind.COULOMB, np.full(3, int(guess)))
+    assert found.status == SolveStatus.SOLVED
+    np.testing.assert_array_equal(
+        found.state, [ContactState.SLIDE, ContactState.STICK, ContactState.OPEN]
+    )
+    np.testing.assert_allclose(found.velocity, [2.4, 3.2, 0, 0, 0, 0, 1, 0, 1], atol=1e-12)
+    assert found.report[RUNG] <= Rung.STATES
+    assert found.report[FACTORISATIONS] <= 12
+
+
+def test_frictionless_contact_is_a_projection() -> None:
+    """The nearest motion that closes no gap, by nonnegative least squares, in a few systems."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        A, N = rng.normal(size=(6, 3, 3)), np.zeros((16, 18))
+        for row in N:
+            for body in rng.choice(6, 2, replace=False):
+                row[3 * body : 3 * body + 3] = rng.normal(size=3)
+        p = ContactProblem(M=A @ A.transpose(0, 2, 1) + np.eye(3), v=rng.normal(size=18), N=N,
+                           c_N=-0.1 * rng.random(16))  # fmt: skip
+        found = solve(p, LawKind.FRICTIONLESS)
+        assert found.status == SolveStatus.SOLVED
+        assert found.report[FACTORISATIONS] <= 15
+        G = np.linalg.solve(p.cholesky, p.N.T)  # min |G f + y| with f >= 0 has its dual here
+        H, b = np.vstack([G, p.c_N]), np.append(np.zeros(18), 1.0)
+        free = p.cholesky.T @ p.free_velocity
+        H[-1] -= free @ G
+        f, _ = nnls(H, b)
+        rest = b - H @ f
+        assert rest[-1] > 0.0
+        np.testing.assert_allclose(
+            p.cholesky.T @ found.velocity, free - rest[:-1] / rest[-1], atol=1e-8
+        )
+
+
+def test_memory_of_bodies_that_are_apart() -> None:
+    """It grows as their number does."""
+    few, many = (
+        solve(points(np.tile([1.0, 0.0, -1.0], (n, 1))), LawKind.COULOMB).report[NEEDED]
+        for n in (40, 80)
+    )
+    assert many <= 2.0 * few
+
+
+def test_no_dry_friction() -> None:
+    """Nothing to push and nothing to bound, where no joint has any."""
+    force, bound = dry_forces(ContactProblem(M=np.eye(3), v=[1.0, 0.0, 0.0], h=0.1))
+    assert force.shape == bound.shape == (0,)
+
+
+def test_a_time_step_may_be_missing_a_number_or_an_array() -> None:
+    """What `from_mapping` makes of h."""
+    fields = {"M": np.eye(2), "v": np.ones(2)}
+    assert ContactProblem.from_mapping(fields).h is None
+    for h in (0.25, np.array(0.25), np.float64(0.25)):
+        again = ContactProblem.from_mapping(fields | {"h": h})
+        assert type(again.h) is float and again.h == 0.25
