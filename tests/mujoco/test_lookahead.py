@@ -1,0 +1,70 @@
+"""Look-ahead: which listed contact one of the trial is, and how often a step is solved again."""
+
+from __future__ import annotations
+
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import holdfast as hf
+from holdfast.mujoco import StepOptions, structs
+from holdfast.mujoco.constraints import CONTACT
+from holdfast.mujoco.lookahead import find_listed
+
+X, Y, Z = np.eye(3)
+
+
+def found(listed: list[tuple[np.ndarray, np.ndarray]], seen: tuple[np.ndarray, np.ndarray],
+          radius: tuple[float, float] = (1.0, 2.0)) -> tuple[int, float, bool]:  # fmt: skip
+    """`find_listed` as plain Python: contacts are a place and a normal."""
+    code: Any = getattr(find_listed, "py_func", find_listed)
+    scope = {**code.__globals__, "floats": structs.plain_floats, "square": lambda x: x * x}
+    n, radii = len(listed), np.array(radius)
+    frames = [np.concatenate([normal, np.roll(normal, 1), np.roll(normal, 2)])
+              for _, normal in [*listed, seen]]  # fmt: skip
+    cs = SimpleNamespace(
+        kind=np.full(n, int(CONTACT)), geom=np.tile([0, 1], (n, 1)), gap=np.zeros(n),
+        place=np.array([[*at, *frame] for (at, _), frame in zip(listed, frames, strict=False)]),
+    )  # fmt: skip
+    s = SimpleNamespace(radius=radii.ctypes.data, ngeom=2, same_place=0.25)
+    contact = SimpleNamespace(geom=[0, 1], frame=frames[-1])
+    return FunctionType(code.__code__, scope)(s, cs, contact, np.array([seen[0], seen[0]]))
+
+
+def test_the_listed_contact_that_is_most_alike() -> None:
+    """Of those at its place, the one whose normal is nearest."""
+    tilted, steep = np.array([0.6, 0.0, 0.8]), np.array([0.8, 0.0, 0.6])
+    for listed in ([steep, tilted, X], [X, steep, tilted], [tilted, X, steep]):
+        k, likeness, among = found([(np.zeros(3), each) for each in listed], (np.zeros(3), Z))
+        assert listed[k] is tilted and among
+        assert likeness == pytest.approx(0.8, abs=1e-15)  # the cosine between the normals
+
+
+def test_a_place_is_as_wide_as_the_smaller_geom() -> None:
+    """A quarter of its radius here; of the larger one's if the smaller has no end."""
+    for radius, wide in (((0.4, 8.0), 0.1), ((8.0, 0.4), 0.1), ((0.0, 8.0), 2.0)):
+        assert found([(np.zeros(3), Z)], (0.99 * wide * X, Z), radius)[0] == 0
+        k, _, among = found([(np.zeros(3), Z)], (1.01 * wide * X, Z), radius)
+        assert k == -1 and among
+    assert found([(np.zeros(3), Z)], (1e3 * X, Z), (0.0, 0.0))[0] == 0
+
+
+def test_no_more_rounds_than_allowed() -> None:
+    """A step is solved again at most so often: here it would be more often."""
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="0.01"/><worldbody><geom type="sphere" size="1"/>'
+        '<body pos="0 0 1.101"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body>'
+        "</worldbody></mujoco>"
+    )
+    for rounds in (1, 2):
+        data, most = mujoco.MjData(model), 0
+        data.qvel[:] = [3.0, 0.0, -1.0, 2.0, 20.0, 0.0]
+        stepper = hf.Stepper(model, warn=False, options=StepOptions(lookahead_rounds=rounds))
+        for _ in range(3):
+            before = int(stepper.record["redone"][0])
+            stepper.step(data)
+            most = max(most, int(stepper.record["redone"][0]) - before)
+        assert most == rounds

@@ -1,0 +1,69 @@
+"""Margins: how far bodies and joints reach in a step, and what is added to the list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import holdfast as hf
+
+
+def load(world: str, option: str = 'timestep="0.01"') -> tuple[Any, Any, hf.Stepper]:
+    model = mujoco.MjModel.from_xml_string(
+        f"<mujoco><option {option}/><worldbody>{world}</worldbody></mujoco>"
+    )
+    return model, mujoco.MjData(model), hf.Stepper(model, warn=False)
+
+
+@pytest.mark.parametrize("offset", [(5.0, 0.0, 0.0), (0.0, 5.0, 0.0), (0.0, 0.0, 5.0)])
+def test_margins_are_the_same_everywhere(offset: tuple[float, float, float]) -> None:
+    """A spinning arm with two geoms: the outer one gets farther, wherever the arm is."""
+    margins = []
+    for at in (np.zeros(3), np.array(offset)):
+        _, data, stepper = load(
+            f'<body pos="{at[0]} {at[1]} {at[2]}"><freejoint/><geom size="0.1"/>'
+            '<geom size="0.1" pos="1 0 0"/><geom size="0.1" pos="0 2 0"/></body>'
+        )
+        data.qvel[3:] = [1.0, 2.0, 3.0]
+        stepper.constraints(data)
+        margins.append(stepper.private.model.geom_margin.copy())
+    np.testing.assert_allclose(margins[1], margins[0], rtol=1e-12)
+    assert (np.diff(margins[0]) > 0.0).all()
+
+
+def test_a_limit_that_an_impact_leads_beyond() -> None:
+    """The limit of the last of three joints is far from reach until the others hit its body."""
+    slides = "".join(
+        f'<body pos="{0.3 * k} 0 0"><joint type="slide" axis="1 0 0" {limit}/>'
+        '<geom size="0.1" mass="1"/></body>'
+        for k, limit in enumerate(("", "", 'limited="true" range="-1 0.004"'))
+    )
+    _, data, stepper = load(slides, 'timestep="0.01" gravity="0 0 0"')
+    data.qpos[:] = [0.1999, 0.0999, 0.0]  # the three touch, almost
+    data.qvel[0] = 3.0
+    for _ in range(3):
+        stepper.step(data)
+        assert data.qpos[2] <= 0.004 + 1e-9
+        gaps = np.diff(data.qpos) + 0.1
+        assert gaps.min() >= -1e-9
+    np.testing.assert_allclose(data.qvel, 0.0, atol=1e-12)  # all stand at the limit
+
+
+def test_contacts_that_mujoco_left_out() -> None:
+    """A disc lands on its rim: of its contacts, those that touch are among those that count."""
+    model, data, stepper = load(
+        '<geom type="plane" size="9 9 1"/><body pos="0 0 0.2" euler="2 0 0"><freejoint/>'
+        '<geom type="cylinder" size="0.5 0.02"/></body>'
+    )
+    low = 0.5 * np.sin(np.radians(2.0)) + 0.02 * np.cos(np.radians(2.0))
+    data.qpos[2] = low + 1e-5
+    data.qvel[2] = -1.0
+    for _ in range(2):
+        stepper.step(data)
+        mujoco.mj_kinematics(model, data)
+        tilt = data.geom_xmat[1].reshape(3, 3)[2, 2]
+        height = data.qpos[2] - 0.5 * np.sqrt(1.0 - tilt**2) - 0.02 * tilt
+        assert height >= -1e-5
