@@ -7,7 +7,8 @@ that reach its line (mutate.reach) are run one after the other until one fails o
 up: first those that have killed other mutants of the same file, then the quickest. Outside of
 kernels nothing is compiled again. Kernels run as plain Python, which is quicker than to compile
 them anew for each mutant; but tests of `events` take thousands of solves, and no other kernels call
-those of its files: there, the kernels of the mutant's own file are compiled anew, and no others.
+those of its files: there, the kernels of the mutant's own file are compiled anew, and no others. The
+same holds for the calls of `c_api`, which plain Python does without.
 Mutants are taken from all folders in turn, and results are kept in MUTATE_DIR, so that a run that
 was stopped goes on. Survivors stand with their reasons in survivors.json.
 """
@@ -37,7 +38,7 @@ RESULTS = PLACE / "results.json"
 BUDGET = 15.0  # [s] of the tests of one mutant, as long as they take without it
 START = {True: 20.0, False: 4.0}  # [s] that a test may take longer, if kernels are compiled and not
 PATIENCE = 3.0  # times as long, too: a mutant that takes longer goes round in circles
-COMPILED = ("events",)  # kernels of these folders are compiled
+COMPILED = ("events/", "mujoco/c_api.py")  # kernels of these are compiled: no others call them
 LIVING = ("survived", "unreached")
 
 Results = dict[str, dict[str, Any]]
@@ -71,7 +72,7 @@ class Killer:
 def candidates(mutant: Mutant) -> list[tuple[str, float]]:
     """Tests that may see a mutant, and their times."""
     known, area = reach.load(), area_of(mutant)
-    if area in COMPILED and changes_kernel(mutant):  # no marks in it: all tests of its folder
+    if is_compiled(mutant) and changes_kernel(mutant):  # no marks in it: all tests of its folder
         files = [each for name, each in known.items() if name.split("/")[1] == area]
         return [pair for each in files for pair in each["times"].items()]
     return [(test, seconds) for each in known.values()
@@ -97,6 +98,11 @@ def area_of(mutant: Mutant) -> str:
     return mutant["file"].split("/")[0]
 
 
+def is_compiled(mutant: Mutant) -> bool:
+    """Whether kernels of the mutant's file are compiled anew, instead of run as plain Python."""
+    return mutant["file"].startswith(COMPILED)
+
+
 def run(mutant: Mutant, results: Results, budget: float) -> tuple[str, str]:
     """Killed, survived, timeout, unreached or stale; and the test that killed it."""
     if line_of(mutant) is None:
@@ -105,7 +111,7 @@ def run(mutant: Mutant, results: Results, budget: float) -> tuple[str, str]:
     if not tests:
         return "unreached", ""
     inside, killer = changes_kernel(mutant), PLACE / "killer.txt"
-    compiled = not inside or area_of(mutant) in COMPILED
+    compiled = not inside or is_compiled(mutant)
     killer.write_text("")
     status = child.run(
         ["-x", *tests], {mutant["file"]: lambda: mutated(mutant)}, 
