@@ -100,8 +100,8 @@ def test_what_lands_in_the_step_is_not_yet_in_the_model_of_anitescu_and_potra() 
 
 def test_steps_of_other_models_are_not_solved_again() -> None:
     """They get the contacts of the list; look-ahead belongs to the solve of the stepper."""
-    model, data = load('<geom type="sphere" size="1"/><body pos="0 0 1.101"><freejoint/>'
-                       '<geom type="box" size="0.1 0.1 0.1"/></body>', 'timestep="0.01"')  # fmt: skip
+    box = '<body pos="0 0 1.101"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body>'
+    model, data = load('<geom type="sphere" size="1"/>' + box, 'timestep="0.01"')
     for contact, again in ((hf.Coulomb(), True), (StewartTrinkle(0.5), False)):
         mujoco.mj_resetData(model, data)
         data.qvel[:] = [3.0, 0.0, -1.0, 2.0, 20.0, 0.0]

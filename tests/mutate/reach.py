@@ -32,8 +32,8 @@ from mutate.mutant import LIST, PACKAGE, ROOT, Mutant, changes_kernel, key, line
 PLACE = Path(os.environ.get("MUTATE_DIR", Path(tempfile.gettempdir(), "holdfast-mutate")))
 REACH = PLACE / "reach.json"  # {test file: {"stamp", "asked", "times", "reached"}}
 MARK = "_reached_mutant"
-# [s] of the processor, compiled and not: a test that takes longer kills nothing, and tests of a file
-# beyond its time are not known.
+# [s] of the processor, compiled and not: a test that takes longer kills nothing, and tests of a
+# file beyond its time are not known.
 TOO_LONG, AT_MOST = {True: 8.0, False: 4.0}, {True: 60, False: 30}
 FOLDERS = ("contact", "lcp", "linalg", "models", "mujoco", "events", "fuzz")
 COMPILED_ONLY = ("events", "fuzz")  # tests of thousands of solves

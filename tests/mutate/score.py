@@ -7,10 +7,10 @@ that reach its line (mutate.reach) are run one after the other until one fails o
 up: first those that have killed other mutants of the same file, then the quickest. Outside of
 kernels nothing is compiled again. Kernels run as plain Python, which is quicker than to compile
 them anew for each mutant; but tests of `events` take thousands of solves, and no other kernels call
-those of its files: there, the kernels of the mutant's own file are compiled anew, and no others. The
-same holds for the calls of `c_api`, which plain Python does without.
-Mutants are taken from all folders in turn, and results are kept in MUTATE_DIR, so that a run that
-was stopped goes on. Survivors stand with their reasons in survivors.json.
+those of its files: there, the kernels of the mutant's own file are compiled anew, and no others.
+The same holds for the guarded call of `c_api`, which plain Python does without. Mutants are taken
+from all folders in turn, and results are kept in MUTATE_DIR, so that a run that was stopped goes on.
+Survivors stand with their reasons in survivors.json.
 """
 
 from __future__ import annotations
