@@ -9,7 +9,8 @@ kernels nothing is compiled again. Kernels run as plain Python, which is quicker
 them anew for each mutant; but tests of `events` take thousands of solves, and no other kernels call
 those of its files: there, the kernels of the mutant's own file are compiled anew, and no others.
 The same holds for the guarded call of `c_api`, which plain Python does without. Mutants are taken
-from all folders in turn, and results are kept in MUTATE_DIR, so that a run that was stopped goes on.
+from all folders in turn, and results are kept in MUTATE_DIR, so that a run that was stopped goes
+on.
 Survivors stand with their reasons in survivors.json.
 """
 
