@@ -14,6 +14,7 @@ import pytest
 import holdfast as hf
 from holdfast.errors import UnsupportedError
 from holdfast.mujoco import c_api
+from holdfast.mujoco.private_model import PrivateModel
 
 FLOOR = '<geom type="plane" size="9 9 1"/>'
 
@@ -103,3 +104,24 @@ def test_a_contact_whose_normal_meets_the_axis_far_from_the_origin(axis: int) ->
             assert np.abs(data.efc_force).max(initial=0.0) < 1e3
         assert data.qvel[0] == pytest.approx(speed, abs=1e-6)
         assert data.qpos[0] == pytest.approx(0.03 * speed, abs=1e-6)
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicit", "discrete"])
+@pytest.mark.parametrize("adhesion", [0.0, 20.0])
+def test_positions_contacts_and_rows_from_python(integrator: str, adhesion: float) -> None:
+    """What `PrivateModel.collide` lists is what MuJoCo does, with margins that are as wide."""
+    model, data = load(FLOOR + '<body pos="0 0 0.1"><freejoint/><geom type="box" '
+                       f'size="0.1 0.1 0.1" adhesion="{adhesion}"/></body>'
+                       '<body pos="1 0 1"><joint damping="2"/><geom size="0.1" pos="0.3 0 0"/>'
+                       "</body>", f'integrator="{integrator}"')  # fmt: skip
+    private = PrivateModel(model)
+    assert private.discrete == (integrator == "discrete")
+    assert private.adhesive == (adhesion > 0.0)
+    private.collide(data)
+    assert data.ncon == 4 and data.nefc == 12
+    assert (data.efc_type == mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC).all()
+    other = mujoco.MjData(model)
+    mujoco.mj_fwdPosition(private.model, other)
+    assert other.nefc == data.nefc
+    for name in ("xpos", "M", "qLD", "efc_J", "efc_pos", "actuator_length"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(other, name), err_msg=name)
