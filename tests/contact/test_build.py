@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from contact_cases import Fields, contact_fields, with_extras
 from holdfast import ContactProblem
-from holdfast.contact.arrays import Arrays, LawKind
-from holdfast.contact.build import LEFT_OUT, Laws, build_arrays
+from holdfast.contact.arrays import Answer, Arrays, LawKind
+from holdfast.contact.build import DEFAULT_NUMBERS, LEFT_OUT, Laws, build_arrays, solve_laws
+from holdfast.contact.ladder import BY_RUNG, FACTORISATIONS, REPORT, Rung
+from holdfast.contact.solve import solve
 from holdfast.models._newton import make_laws
 
 COULOMB, NO_SLIP, FRICTIONLESS = (
@@ -126,3 +128,43 @@ def test_no_contacts(m: int) -> None:
     p = ContactProblem(M=np.eye(m), v=np.ones(m))
     a = build_arrays(p, laws_of(p, COULOMB))
     assert len(a.law) == 0 and a.row.tolist() == [0] and a.panel.tolist() == [0]
+
+
+# --- the solve ------------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(1, 7), st.booleans())
+def test_few_rows_of_a_large_tree(seed: int, n: int, joints: bool) -> None:
+    """The tree is reduced to what its rows see; its motion is that of the whole problem."""
+    rng, m = np.random.default_rng(seed), 40
+    A = rng.normal(size=(m, m))
+    N, S, T = rng.normal(size=(3, n, m))
+    p = ContactProblem(
+        M=A @ A.T + np.eye(m), v=rng.normal(size=m), N=N, S=S, T=T,
+        J=rng.normal(size=(2 if joints else 0, m)),
+    )  # fmt: skip
+    laws = laws_of(p, COULOMB, mu=np.full(n, 0.6))
+    reduced = solve_laws(p, laws, DEFAULT_NUMBERS)
+    a, work = build_arrays(p, laws), np.zeros(20_000)
+    count = len(a.law)
+    whole = Answer(np.array(p.v), np.zeros(len(a.target)), np.full(count, -1), np.zeros(REPORT))
+    assert solve(a, whole, work, work.view(np.int64), DEFAULT_NUMBERS) == 0
+    assert reduced.status == 0
+    scale = np.sqrt(p.v @ p.M @ p.v)
+    d = reduced.velocity - whole.velocity
+    assert np.sqrt(d @ p.M @ d) <= 1e-9 * scale
+
+
+@pytest.mark.parametrize("push", [0.0, 0.2])
+def test_what_can_stick_is_found_at_once(push: float) -> None:
+    """A box on its corners under gravity: one linear system, or two."""
+    corners = np.array([[x, y, -0.1] for x in (-0.1, 0.1) for y in (-0.1, 0.1)])
+    rows = [[np.r_[axis, np.cross(at, axis)] for at in corners] for axis in np.eye(3)]
+    p = ContactProblem(
+        M=np.diag([1.0, 1.0, 1.0, 0.01, 0.01, 0.01]), v=np.zeros(6), h=0.01,
+        f=[9.81 * push, 0.0, -9.81, 0.0, 0.0, 0.0], N=rows[2], S=rows[0], T=rows[1],
+    )  # fmt: skip
+    solved = solve_laws(p, laws_of(p, COULOMB, mu=np.full(4, 0.5)), DEFAULT_NUMBERS)
+    assert solved.report[FACTORISATIONS] <= 2
+    assert solved.report[BY_RUNG + Rung.STATES] == 1
+    np.testing.assert_allclose(solved.velocity, 0.0, atol=1e-15)

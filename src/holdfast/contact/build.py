@@ -23,7 +23,8 @@ from holdfast.contact.arrays import Answer, Arrays, LawKind, SolveStatus
 from holdfast.contact.ladder import NEEDED, REPORT, RESIDUAL
 from holdfast.contact.options import Numbers, Options
 from holdfast.contact.problem import ContactProblem
-from holdfast.contact.solve import solve
+from holdfast.contact.reduce import solve_reduced
+from holdfast.contact.solve import factors_size, no_factors
 
 MOST_PANELS = 4  # trees that a constraint touches before they are made one
 ULPS = 4.0 * np.finfo(float).eps  # relative rounding of an impulse that was scaled and back
@@ -357,8 +358,13 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
     for x in range(impulse.shape[0]):
         impulse[x] = impulse_inout[source[x]]
     answer = Answer(velocity_inout, impulse, state_inout, report_out)
-    status = solve(a, answer, work[end:], words[end:], o)
-    report_out[NEEDED] += end
+    used = end + factors_size(a)
+    report_out[NEEDED] = used
+    if used > work.shape[0]:
+        return MORE_MEMORY
+    factors = no_factors(a, work[end:], words[end:])
+    status = solve_reduced(a, factors, answer, work[used:], words[used:], o)
+    report_out[NEEDED] += used
     if status == MORE_MEMORY:
         return status
     for y in range(k):

@@ -1,7 +1,8 @@
 """The ladder: ways to solve an island, the cheapest first.
 
 1. the impulses of the last step, as they are (`certify`);
-2. the states of the last step (`active_set.solve_states`);
+2. the states of the last step (`active_set.solve_states`); in small islands where they are not
+   known, all sticking that closes: the answer if it is one;
 3. Newton's method from its impulses, if they are nearly an answer and the island is large
    (`proximal.approach`);
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
@@ -56,6 +57,7 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
+STICKING = 2  # such systems of small islands if no states are known: all that closes sticks
 LARGE = 40  # constraints of an island that is worth solving from the last step's impulses
 WARM_STEPS = 40  # Newton steps from the last step's impulses
 CLOSE = 2e-2  # residual up to which it is worth to go on from them
@@ -249,9 +251,10 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, v.r, wk.kept)
     rung, total, at_hand = STATES, 0, False
     large = isl.member.shape[0] > LARGE
-    if warm:
+    if warm or not large:
         guess_states(sy, isl, v.u, state)
-        limit = 1 if least <= NEAR else STATE_CHANGES
+        limit = STATE_CHANGES if warm else STICKING
+        limit = 1 if least <= NEAR else limit
         miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         at_hand = miss <= o.certificate
         if at_hand:
