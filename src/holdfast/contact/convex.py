@@ -22,7 +22,7 @@ import numpy as np
 from holdfast._jit import inlined, kernel
 from holdfast.contact import cone
 from holdfast.contact.active_set import derive, read_states, rounding
-from holdfast.contact.cone import OPEN, STICK
+from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.newton import (
     Island,
     Vectors,
@@ -99,28 +99,65 @@ def factor(sy: System, isl: Island, size: int, CG_work: np.ndarray, r: np.ndarra
 
 
 @kernel
-def start(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, acts: np.ndarray,
-          state: np.ndarray, rho: float) -> None:  # fmt: skip
-    """Fill v.d with the change of motion that these states make, from the speeds v.uk on."""
-    derive(sy, isl, state, v.r, v.uk, rho)
-    factor(sy, isl, size, CG_work, v.new, acts)
+def pieces_of_states(sy: System, isl: Island, state: np.ndarray, speed: np.ndarray,
+                     r_inout: np.ndarray) -> None:  # fmt: skip
+    """Let dry friction that slides have its limit, in the direction that it had or that it opposes.
+
+    Constraints whose states are not known hold if they close, or cannot open.
+    """
+    for i in isl.member:
+        k = sy.row[i]
+        if state[i] < 0:
+            closes = sy.normal[i] == 0 or speed[k] <= 0.0
+            state[i] = STICK if closes else OPEN
+        if sy.tangent[i] == DISC and state[i] == SLIDE:
+            along = r_inout[k] if r_inout[k] != 0.0 else -speed[k]
+            r_inout[k] = sy.bound[i] if along > 0.0 else -sy.bound[i]
+
+
+@kernel
+def states_of_pieces(sy: System, isl: Island, state_out: np.ndarray) -> None:
+    """Fill the states that the derivatives isl.C belong to."""
+    for i in isl.member:
+        state_out[i] = STICK
+        if isl.C[isl.C_at[i]] == 0.0 and sy.normal[i] == 1:
+            state_out[i] = OPEN
+        elif isl.C[isl.C_at[i]] == 0.0 and sy.tangent[i] == DISC:
+            state_out[i] = SLIDE
+
+
+@kernel
+def stay_on_pieces(sy: System, isl: Island, v: Vectors) -> None:
+    """Fill v.d with the change of motion if no constraint leaves the linear piece it is on.
+
+    The matrix holds its factors, isl.C the derivatives, v.uk the speeds at the impulses v.r, and
+    v.new impulses on these pieces.
+    """
     fill(isl, v.d, 0.0)
     for i in isl.member:
         first, at = sy.row[i], isl.C_at[i]
         dim = sy.row[i + 1] - first
         for e in range(dim):
-            v.new[first + e] = -isl.C[at + e * (dim + 1)] * v.uk[first + e]
-        add_impulse(sy, i, v.new, v.d)
+            k, stiff = first + e, isl.C[at + e * (dim + 1)]
+            change = -stiff * v.uk[k]
+            if stiff == 0.0:
+                slides = sy.tangent[i] == DISC and sy.normal[i] == 0
+                change = (v.new[k] if slides else 0.0) - v.r[k]
+            elif sy.tangent[i] == LINEAR and e >= sy.normal[i] and sy.R[k] > 0.0:
+                change -= v.r[k]
+            v.u[k] = change
+        add_impulse(sy, i, v.u, v.d)
     block_lu.solve(isl.pattern, isl.trees, isl.A, v.d)
 
 
 @kernel
 def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
-             acts: np.ndarray, rho: float, target: float) -> tuple[float, int]:  # fmt: skip
-    """Solve for one compliance, from the change of motion v.d on.
+             acts: np.ndarray, rho: float, target: float) -> tuple[int, int]:  # fmt: skip
+    """Solve for one compliance, from the change of motion v.d on; impulses are left in v.new.
 
     Returns:
-        |R|, and the factorisations it took.
+        How many constraints act otherwise than when the matrix was last factored, and how often
+        it was.
     """
     miss, changed = evaluate(sy, isl, v, v.d, rho, acts, v.residual)
     count = 0
@@ -162,7 +199,7 @@ def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
         combine(isl, v.trial_residual, 0.0, v.trial_residual, v.residual)
         if t == 0.0 or (changed == 0 and t == 1.0 and miss > 0.1 * old):
             break
-    return miss, count
+    return changed, count
 
 
 @kernel
@@ -203,22 +240,28 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         The relative residual of the impulses, left in v.r with their motion and speeds in v.y and
         v.u, and the factorisations it took.
     """
+    store(sy, isl, v.r, v.new)
     for i in isl.member:
         for k in range(sy.row[i], sy.row[i + 1]):
             v.r[k] = 0.0
-    relative_speeds(sy, isl, sy.y0, v.uk)
-    for i in isl.member:
-        if state[i] < 0:
-            closes = sy.normal[i] == 0 or v.uk[sy.row[i]] <= 0.0
-            state[i] = STICK if closes else OPEN
+    if certify(sy, isl, v.r, v.y, v.uk) == 0.0:  # the free motion obeys all laws
+        store(sy, isl, v.uk, v.u)
+        read_states(sy, isl, v.r, v.u, 0.0, state)
+        return 0.0, 0
+    pieces_of_states(sy, isl, state, v.uk, v.new)
     rho, exact = o.active_compliance, rounding(isl)
     sigma = scale_of(sy, isl, sy.y0, v.r)
-    start(sy, isl, size, v, CG_work, acts, state, rho)
-    total, stalled, slow, least, miss = 1, 0, 0, np.inf, 1.0
+    total, stalled, slow, least, miss, changed = 0, 0, 0, np.inf, 1.0, 1
     for _ in range(LAGRANGIAN_STEPS):
+        if changed > 0:
+            derive(sy, isl, state, v.r, v.uk, rho)
+            factor(sy, isl, size, CG_work, v.new, acts)
+            total += 1
+        stay_on_pieces(sy, isl, v)
         target = max(0.01 * exact, SETTLED * min(miss, 1.0)) * sigma
-        _, count = minimise(sy, isl, size, v, CG_work, acts, rho, target)
+        changed, count = minimise(sy, isl, size, v, CG_work, acts, rho, target)
         total += count
+        states_of_pieces(sy, isl, state)
         before, miss = miss, certify(sy, isl, v.new, v.y, v.uk)
         stalled = 0 if miss < 0.5 * least else stalled + 1
         if miss < least:
@@ -232,8 +275,8 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         slow = slow + 1 if miss > SLOW * before else 0
         if slow > 0 and (slow % 2 == 0 or rho == o.active_compliance):
             rho = max(SOFTEN * rho, o.least_compliance)
+            changed += 1
         store(sy, isl, v.new, v.r)
-        fill(isl, v.d, 0.0)
     store(sy, isl, v.best, v.r)
     if least < miss or not miss < np.inf:
         least = certify(sy, isl, v.r, v.y, v.uk)

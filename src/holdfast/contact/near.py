@@ -90,7 +90,7 @@ def choose_near(a: Arrays, answer: Answer, near: float, chosen_out: np.ndarray) 
     for i in range(a.law.shape[0]):
         first = a.row[i]
         target = a.target[first]
-        chosen_out[i] = (
+        chosen_out[i] = answer.state[i] != _LEFT_OUT and (
             a.law[i] > _VISCOUS
             or target > -near
             or answer.impulse[first] > 0.0
@@ -107,7 +107,7 @@ def add_exceeded(a: Arrays, answer: Answer, chosen: np.ndarray) -> int:
     for x in answer.velocity:
         fastest = max(fastest, abs(x))
     for i in range(a.law.shape[0]):
-        if chosen[i] == 0:
+        if chosen[i] == 0 and a.law[i] <= _VISCOUS:
             target = a.target[a.row[i]]
             if row_speed(a, i, 0, answer.velocity) < target - ROUNDING * (fastest - target):
                 chosen[i] = 1

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
+from holdfast.contact.arrays import Answer, Arrays, ContactState, SolveStatus, row_speed
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.near import solve_near
 from holdfast.contact.options import DEFAULT
@@ -52,6 +52,7 @@ from holdfast.mujoco.smooth import factors
 from holdfast.mujoco.structs import data_at, floats, words
 
 OPTIONS = DEFAULT.numbers()  # of the contact solve
+LEFT_OUT = int(ContactState.LEFT_OUT)
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
@@ -174,6 +175,8 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
         for i in range(n):  # what is pressed or violated will hold, the rest will not
             pressed = answer.impulse[arrays.row[i]] != 0.0 or target[arrays.row[i]] > 0.0
             state[i] = 1 if pressed else 0
+            if law[i] == DRY:  # without a limit it carries nothing
+                state[i] = LEFT_OUT
         near = s.near * s.size
         status = solve_near(to, factors(s), found, work, integers, near, OPTIONS)
         if status != _SOLVED and status != _APPROXIMATE:
@@ -248,7 +251,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
         dq: np.ndarray) -> bool:  # fmt: skip
     """Let each island pay for its displacement: with what the step has taken out, then with speed.
 
-    A step takes out ``1/2 |v+ - v|^2 - p v+``. Return whether a displacement was made shorter.
+    A step takes out ``1/2 |v+ - v|^2 - p v+``. Return whether a correction was made shorter.
     """
     d, trees = data_at(s.data), s.ntree
     label = words(s.scratch, 1, trees)[0]
@@ -291,7 +294,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
         part = 1.0
         if paid < owed and deep <= s.deep * s.size:
             part = (max(lost, 0.0) + paid) / cost
-            shortened = True
+            shortened = shortened or deep > s.uncorrected * s.size
         slower = np.sqrt(1.0 - paid / kinetic) if paid > 0.0 else 1.0
         for t in range(trees):
             if label[t] == island:
