@@ -8,7 +8,8 @@ Where fewer rows carry, the Delassus matrix :math:`W = G G^T` of those is smalle
           r_T - \mu r_N q + \kappa (I - q q^T) u_T = 0 \;\text{(what slides)}
 
 the same equations, with the same compliance, and so the same answer. Steps that take the
-compliance out need no motion, only W.
+compliance out need no motion, only W. Where rows are far from dependent, one answer alone obeys the
+law without any compliance, and it is found without.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -23,11 +24,12 @@ from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.newton import Island, Vectors
 from holdfast.contact.system import DISC, HELD, LINEAR, System
 from holdfast.linalg import block_lu
+from holdfast.linalg.ltl import POINT
 from holdfast.linalg.vectors import add, dot, square
 from holdfast.linalg.views import part, vector
 
+INDEPENDENT = 1e-3  # pivots of rows, which have length one, that are far from dependent
 MOST = 48  # rows that carry, at most: the matrix is dense
-POINT = 3  # rows of a contact with sliding friction: loops of this length are written out
 
 
 @kernel
@@ -140,12 +142,13 @@ def fill_matrix(sy: System, isl: Island, state: np.ndarray, W_out: np.ndarray) -
 
 
 @kernel
-def fill_law(sy: System, isl: Island, state: np.ndarray, v: Vectors, rho: float, W: np.ndarray,
-             u0: np.ndarray, B_out: np.ndarray, soft_out: np.ndarray,
+def fill_law(sy: System, isl: Island, state: np.ndarray, v: Vectors, held: float, rho: float,
+             W: np.ndarray, u0: np.ndarray, B_out: np.ndarray, soft_out: np.ndarray,
              right_out: np.ndarray) -> None:  # fmt: skip
-    """Fill the linear law ``B r = right``.
+    """Fill the linear law ``B r = right`` with a compliance of rows that hold.
 
-    Impulses v.r and speeds v.u say where contacts slide to. Of rows that hold, `soft_out` is the
+    Impulses v.r and speeds v.u say where contacts slide to; rho is the least compliance across the
+    direction of sliding. Of rows that hold, `soft_out` is the
     compliance that belongs to the law; of others it is negative.
     """
     at = 0
@@ -160,14 +163,14 @@ def fill_law(sy: System, isl: Island, state: np.ndarray, v: Vectors, rho: float,
             pressed = e < begin and state[i] != OPEN
             sticks = e >= begin and (kind == HELD or (kind == DISC and state[i] == STICK))
             gives = e >= begin and kind == LINEAR
-            if pressed or sticks or gives:
+            if (pressed or sticks or gives) and sy.scale[first + e] > 0.0:
                 soft_out[k] = sy.R[first + e] if gives else 0.0
                 for j in range(W.shape[0]):
                     B_out[k, j] = W[k, j]
-                B_out[k, k] += soft_out[k] if soft_out[k] > 0.0 else rho
+                B_out[k, k] += soft_out[k] if soft_out[k] > 0.0 else held
                 right_out[k] = -u0[k]
                 continue
-            soft_out[k], right_out[k] = -1.0, 0.0
+            soft_out[k], right_out[k] = -1.0, 0.0  # carries nothing, or what is known
             for j in range(W.shape[0]):
                 B_out[k, j] = 0.0
             B_out[k, k] = 1.0
@@ -205,10 +208,18 @@ def _slide(sy: System, i: int, v: Vectors, rho: float, W: np.ndarray, u0: np.nda
 @fast_kernel
 def _speeds(W: np.ndarray, u0: np.ndarray, r: np.ndarray, u_out: np.ndarray) -> None:
     """Fill ``u0 + W r``; W is symmetric."""
-    for k in range(u0.shape[0]):
-        u_out[k] = u0[k]
-    for k in range(u0.shape[0]):
+    count = u0.shape[0]
+    for j in range(count):
+        u_out[j] = u0[j]
+    k = 0
+    while k + POINT <= count:
+        x, y, z, a, b, c = r[k], r[k + 1], r[k + 2], W[k], W[k + 1], W[k + 2]
+        for j in range(count):
+            u_out[j] += x * a[j] + y * b[j] + z * c[j]
+        k += POINT
+    while k < count:
         add(r[k], W[k], u_out)
+        k += 1
 
 
 @kernel
@@ -261,8 +272,10 @@ def solve_rows(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: floa
                 u0[at] = v.uk[k]
                 at += 1
     fill_matrix(sy, isl, state, W)
-    fill_law(sy, isl, state, v, rho, W, u0, B, soft, r)
-    block_lu.factor_block(isl.rows, rows * rows, rows, tiny)
+    fill_law(sy, isl, state, v, 0.0, rho, W, u0, B, soft, r)
+    if not block_lu.factor_block(isl.rows, rows * rows, rows, INDEPENDENT):
+        fill_law(sy, isl, state, v, rho, rho, W, u0, B, soft, r)
+        block_lu.factor_block(isl.rows, rows * rows, rows, tiny)
     block_lu.solve_block(isl.rows, rows * rows, rows, r)
     spread(sy, isl, state, r, v.r)
     _speeds(W, u0, r, u)

@@ -3,7 +3,7 @@
 The Newton matrix of an island couples two kinematic trees only where a constraint touches both.
 Its blocks are dense, its pattern is symmetric, its values need not be. Trees are eliminated in an
 order of minimum degree (`order_trees`), which also lists the blocks that fill in; `factor` then
-overwrites them with L (unit diagonal) and U. There is no pivoting between rows: the matrices are
+overwrites them with L (unit diagonal) and U, with the reciprocals of its diagonal. There is no pivoting between rows: the matrices are
 the identity plus terms whose symmetric part is positive where Newton's method is any good, and a
 pivot that is not positive is reported.
 """
@@ -112,6 +112,7 @@ def factor_block(A_inout: np.ndarray, at: int, s: int, tiny: float) -> bool:
             if abs(row[k]) <= tiny:
                 row[k] = tiny
         inverse = 1.0 / row[k]
+        row[k] = inverse
         for i in range(k + 1, s):
             other = A_inout[at + i * s : at + i * s + s]
             t = other[k] * inverse
@@ -128,7 +129,7 @@ def _divide_right(A_inout: np.ndarray, block: int, rows: int, pivot: int, s: int
         b = A_inout[block + i * s : block + i * s + s]
         for k in range(s):
             u = A_inout[pivot + k * s : pivot + k * s + s]
-            t = b[k] / u[k]
+            t = b[k] * u[k]
             b[k] = t
             for j in range(k + 1, s):
                 b[j] -= t * u[j]
@@ -228,7 +229,7 @@ def _solve_upper(A: np.ndarray, at: int, s: int, x_inout: np.ndarray) -> None:
         a = A[at + i * s : at + i * s + s]
         for j in range(i + 1, s):
             t += a[j] * x_inout[j]
-        x_inout[i] = (x_inout[i] - t) / a[i]
+        x_inout[i] = (x_inout[i] - t) * a[i]
 
 
 @kernel
