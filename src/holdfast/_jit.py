@@ -20,7 +20,7 @@ index from the end of one, which Numba would look for at every access: see `_Fro
 
 Loops over coordinates and contacts are short. Unrolled, as compilers do for long ones, they fill
 the processor's instruction cache and are slower when a step comes to them after other work. They
-are vectorised, not unrolled.
+are vectorised, not unrolled, and a loop that sets a few numbers to zero is no call of a function.
 
 Most of the time to compile is spent in Numba, not in LLVM, and much of it on two questions that
 come up again and again: which of dozens of implementations an operator has for two numbers, and
@@ -59,7 +59,16 @@ from holdfast import _cache
 COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
 
-class _Whole(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    """Kernels whose loops stay loops: LLVM would call `memset` to set three numbers to zero."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        for function in ir_module.functions:
+            set.add(function.attributes, '"no-builtin-memset"')  # past the list of known names
+        super().add_ir_module(ir_module)
+
+
+class _Whole(_Library):
     """A kernel that Python or C calls, with all kernels that it calls, each linked once."""
 
     def finalize(self) -> None:
@@ -84,7 +93,7 @@ class _Whole(JITCodeLibrary):
         passes.getModulePassManager().run(self._final_module, passes)
 
 
-class _Part(JITCodeLibrary):
+class _Part(_Library):
     """A kernel that only others call: it is optimised and becomes machine code as part of them."""
 
     def finalize(self) -> None:
@@ -123,7 +132,7 @@ class _Flags(Flags):
 class _Compiler(Compiler):
     """Numba's compiler, with one of these libraries."""
 
-    library: ClassVar[type[JITCodeLibrary]] = _Whole
+    library: ClassVar[type[_Library]] = _Whole
 
     def __init__(self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any,
                  *others: Any) -> None:  # fmt: skip

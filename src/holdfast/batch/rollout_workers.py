@@ -100,7 +100,7 @@ class Worker:
                 more[0] = left
                 stepper._set(runs=runs.ctypes.data)
                 stepper._call()
-                left, status = int(more[0]), int(stepper._status[0])
+                left, status = more[0], stepper._status[0]
                 if status == _DONE:
                     break
                 if status == _UNCOUPLE:

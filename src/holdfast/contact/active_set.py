@@ -25,6 +25,7 @@ import numpy as np
 
 from holdfast._jit import inlined, kernel
 from holdfast.contact.cone import OPEN, SLIDE, STICK
+from holdfast.contact.delassus import count_rows, memory, solve_rows
 from holdfast.contact.newton import (
     Island,
     Vectors,
@@ -158,13 +159,18 @@ def keep_free_speeds(sy: System, i: int, state: int, v: Vectors) -> None:
     With compliance even a row at rest moves a little if it gives way, and shows where to: that
     decides whether it slides or sticks where several rows hold the same motion.
     """
-    first, end, kind = sy.row[i], sy.row[i + 1], sy.tangent[i]
-    for k in range(first, end):
+    for k in range(sy.row[i], sy.row[i + 1]):
         v.r[k] = v.new[k]
-        held = kind in (HELD, LINEAR) or (kind == DISC and state == STICK)
-        if k == first and sy.normal[i] == 1:
-            held = state != OPEN
-        v.u[k] = 0.0 if held else v.u[k] + v.uk[k]
+        v.u[k] = 0.0 if is_held(sy, i, k, state) else v.u[k] + v.uk[k]
+
+
+@inlined
+def is_held(sy: System, i: int, k: int, state: int) -> bool:
+    """Return whether row k, of constraint i, does not move in this state, or as its law says."""
+    kind = sy.tangent[i]
+    if k == sy.row[i] and sy.normal[i] == 1:
+        return state != OPEN
+    return kind in (HELD, LINEAR) or (kind == DISC and state == STICK)
 
 
 @kernel
@@ -201,12 +207,46 @@ def rounding(isl: Island) -> float:
 
 
 @kernel
+def solve_linear(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
+                 state: np.ndarray, rho: float, enough: float) -> None:  # fmt: skip
+    """Fill the impulses v.new of given states, their motion and speeds in v.y and v.uk.
+
+    Before the compliance is taken out, impulses and speeds are left in v.r and v.u. Rows that
+    should be at rest, and are not faster than `enough`, are.
+    """
+    factor_states(sy, isl, size, v, CG_work, state, rho)
+    relative_speeds(sy, isl, sy.y0, v.uk)
+    linear_answer(sy, isl, v, state, False)
+    rebuild(sy, isl, v.new, v.y, v.uk)  # from the impulses, so that their rounding shows
+    held = held_speed(sy, isl, state, v.new, v.uk)
+    for _ in range(REFINE):
+        if held <= enough:
+            break
+        linear_answer(sy, isl, v, state, True)
+        rebuild(sy, isl, v.new, v.y, v.uk)
+        before, held = held, held_speed(sy, isl, state, v.new, v.uk)
+        if not held < 0.3 * before:
+            break
+
+
+@kernel
+def show_speeds(sy: System, isl: Island, v: Vectors, state: np.ndarray) -> None:
+    """Fill the speeds v.u of the impulses v.r; rows that hold do not move."""
+    rebuild(sy, isl, v.r, v.d, v.u)
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            if is_held(sy, i, k, state[i]):
+                v.u[k] = 0.0
+
+
+@kernel
 def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
                  state: np.ndarray, o: Numbers, sigma: float, limit: int,
                  kept_work: np.ndarray) -> tuple[float, int]:  # fmt: skip
     """Solve for constraints in these states, and go on with the states that the law asks for.
 
-    Impulses v.r and speeds v.u say where contacts slide to.
+    Impulses v.r and speeds v.u say where contacts slide to. The system is one in the motion, or in
+    the impulses where those are fewer.
 
     Returns:
         The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
@@ -215,20 +255,15 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
     miss = least = kept = np.inf
     count, worse, rho, exact = 0, 0, o.active_compliance, rounding(isl)
     while count < limit:
-        factor_states(sy, isl, size, v, CG_work, state, rho)
-        count += 1
-        relative_speeds(sy, isl, sy.y0, v.uk)
-        linear_answer(sy, isl, v, state, False)
-        rebuild(sy, isl, v.new, v.y, v.uk)  # from the impulses, so that their rounding shows
-        held = held_speed(sy, isl, state, v.new, v.uk)
-        for _ in range(REFINE):
-            if held <= 0.1 * exact * sigma:
-                break
-            linear_answer(sy, isl, v, state, True)
+        rows, enough = count_rows(sy, isl, state), 0.1 * exact * sigma
+        by_rows = memory(rows) <= isl.rows.shape[0]
+        if by_rows:
+            relative_speeds(sy, isl, sy.y0, v.uk)
+            solve_rows(sy, isl, v, state, rho, rows, enough, REFINE, TINY)
             rebuild(sy, isl, v.new, v.y, v.uk)
-            before, held = held, held_speed(sy, isl, state, v.new, v.uk)
-            if not held < 0.3 * before:
-                break
+        else:
+            solve_linear(sy, isl, size, v, CG_work, state, rho, enough)
+        count += 1
         miss = law_residual(sy, isl, v.new, v.y, v.uk)
         certified = miss <= o.certificate
         last = miss <= exact or (certified and miss > 0.1 * least) or not miss < 1e3
@@ -243,8 +278,11 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
             store(sy, isl, v.new, kept_work)
             kept = miss
         else:
+            if by_rows:
+                show_speeds(sy, isl, v, state)
             changed = read_states(sy, isl, v.r, v.u, 0.0, state)
-        if changed == 0 and held > o.stop * sigma:  # rows that are nearly dependent
+        if changed == 0 and held_speed(sy, isl, state, v.new, v.uk) > o.stop * sigma:
+            # rows that are nearly dependent
             rho = max(STIFFEN * rho, o.least_compliance)
     if kept < miss:
         store(sy, isl, kept_work, v.new)

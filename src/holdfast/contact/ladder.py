@@ -1,8 +1,8 @@
 """The ladder: ways to solve an island, the cheapest first.
 
 1. the impulses of the last step, as they are (`certify`);
-2. the states of the last step (`active_set.solve_states`); in small islands where they are not
-   known, all sticking that closes: the answer if it is one;
+2. the states of the last step (`active_set.solve_states`); in a small island first those in which
+   all contacts stick that close or were pressed, because where they can, they do;
 3. Newton's method from its impulses, if they are nearly an answer and the island is large
    (`proximal.approach`);
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
@@ -29,7 +29,7 @@ from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, rounding, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.gauss_seidel import iterate_sweeps
-from holdfast.contact.newton import Island, Vectors, certify, norm, scale_of
+from holdfast.contact.newton import Island, Vectors, certify, norm, rebuild, scale_of
 from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
@@ -57,7 +57,6 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
-STICKING = 2  # such systems of small islands if no states are known: all that closes sticks
 LARGE = 40  # constraints of an island that is worth solving from the last step's impulses
 WARM_STEPS = 40  # Newton steps from the last step's impulses
 CLOSE = 2e-2  # residual up to which it is worth to go on from them
@@ -174,6 +173,41 @@ def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.nd
 
 
 @kernel
+def stick_first(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                sigma: float) -> tuple[float, int]:  # fmt: skip
+    """Solve for the given states, with contacts that slide stuck; as `stick_if_possible`.
+
+    The states that were given are kept in wk.shift.
+    """
+    for i in isl.member:
+        wk.shift[i] = state[i]
+        if sy.normal[i] == 1 and state[i] == SLIDE:
+            state[i] = STICK
+    return solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, 1, wk.digits)
+
+
+@kernel
+def give_back(sy: System, isl: Island, wk: Work, state: np.ndarray) -> None:
+    """Undo `stick_first`: states, impulses that were kept, their motion and speeds."""
+    for i in isl.member:
+        state[i] = int(wk.shift[i])
+    store(sy, isl, wk.kept, wk.v.r)
+    rebuild(sy, isl, wk.v.r, wk.v.y, wk.v.u)
+
+
+@kernel
+def was_tried(sy: System, isl: Island, state: np.ndarray, before: np.ndarray) -> bool:
+    """Return whether these states, with contacts stuck that slide, are those before, likewise."""
+    same = True
+    for i in isl.member:
+        if sy.normal[i] == 1:
+            same = same and (state[i] == OPEN) == (before[i] == OPEN)
+        else:
+            same = same and state[i] == before[i]
+    return same
+
+
+@kernel
 def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
     """Take away impulses of contacts whose normal impulse is not positive: they are rounding.
 
@@ -251,11 +285,20 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, v.r, wk.kept)
     rung, total, at_hand = STATES, 0, False
     large = isl.member.shape[0] > LARGE
+    limit = 1 if least <= NEAR else STATE_CHANGES
     if warm or not large:
         guess_states(sy, isl, v.u, state)
-        limit = STATE_CHANGES if warm else STICKING
-        limit = 1 if least <= NEAR else limit
-        miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
+    tried = not large and (not warm or slides(sy, isl, state))
+    if tried:
+        miss, total = stick_first(sy, isl, size, wk, state, o, sigma)
+        at_hand = miss <= o.certificate
+        if at_hand:
+            least = keep_better(sy, isl, wk, miss, np.inf)
+        elif warm:
+            give_back(sy, isl, wk, state)
+    if warm and not at_hand:
+        miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
+        total += count
         at_hand = miss <= o.certificate
         if at_hand:
             least = np.inf  # preferred to the impulses of the last step
@@ -267,6 +310,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             least = keep_better(sy, isl, wk, miss, least)
             total += count
     if least > o.certificate:
+        tried = False
         if warm and large and least <= CLOSE:
             store(sy, isl, wk.kept, wk.start)
             rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, 1)
@@ -281,7 +325,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
         read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-    if least <= o.certificate and slides(sy, isl, state):
+    tried = tried and was_tried(sy, isl, state, wk.shift)
+    if least <= o.certificate and slides(sy, isl, state) and not tried:
         least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
         total += count
         store(sy, isl, wk.kept, v.r)

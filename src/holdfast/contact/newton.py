@@ -25,6 +25,7 @@ class Island(NamedTuple):
     trees: int  # how many there are
     place: np.ndarray  # (trees,) place of a tree in the order of elimination
     A: np.ndarray  # values of its Newton matrix
+    rows: np.ndarray  # memory of `holdfast.contact.delassus`
     C: np.ndarray  # derivatives of all constraints
     C_at: np.ndarray  # (n + 1,) where those of a constraint begin
 

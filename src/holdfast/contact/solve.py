@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast._jit import entry, kernel
+from holdfast.contact import delassus
 from holdfast.contact.active_set import rounding
 from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
 from holdfast.contact.convex import solve_convex
@@ -95,7 +96,19 @@ def most_memory(a: Arrays) -> int:
         coordinates += a.tree[t + 1] - a.tree[t]
     coordinates = min(coordinates, a.free.shape[0])
     islands = 3 * trees * trees + 6 * trees + coordinates * coordinates
+    islands += delassus.memory(delassus.most_rows(a.target.shape[0], coordinates))
     return factors_size(a) + fixed_size(a)[0] + islands
+
+
+@kernel
+def size_by_rows(sy: System, members: np.ndarray, pattern: Pattern, trees: int) -> int:
+    """Return the memory with which an island is solved by its rows."""
+    rows = coordinates = 0
+    for i in members:
+        rows += sy.row[i + 1] - sy.row[i]
+    for k in range(trees):
+        coordinates += pattern.size[k]
+    return delassus.memory(delassus.most_rows(rows, coordinates))
 
 
 @kernel
@@ -245,10 +258,14 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         )
         for j in range(count):
             place[pattern.tree[j]] = j
-        out.report[NEEDED] = p + size
-        if p + size > work.shape[0]:
+        by_rows = size_by_rows(sy, members, pattern, count)
+        out.report[NEEDED] = p + size + by_rows
+        if p + size + by_rows > work.shape[0]:
             return MORE_MEMORY
-        isl = Island(members, pattern, count, place, work[p : p + size], C, C_at)
+        isl = Island(
+            members, pattern, count, place, work[p : p + size],
+            work[p + size : p + size + by_rows], C, C_at,
+        )  # fmt: skip
         warm = False
         for i in members:
             warm = warm or out.state[i] >= 0

@@ -20,6 +20,7 @@ import numpy as np
 from holdfast._jit import fast_inlined, fast_kernel, inlined, kernel
 from holdfast.contact.arrays import Arrays, Factors, LawKind
 from holdfast.linalg import ltl
+from holdfast.linalg.ltl import POINT
 from holdfast.linalg.vectors import dot, square
 from holdfast.linalg.views import part, vector
 
@@ -299,15 +300,29 @@ def add_impulse(sy: System, i: int, r: np.ndarray, y_inout: np.ndarray) -> None:
         t = sy.panel_tree[p]
         o = sy.tree[t]
         s, at = sy.tree[t + 1] - o, sy.panel_at[p]
+        if dim == POINT:
+            add_point(sy.G, at, s, r[first], r[first + 1], r[first + 2], y_inout, o)
+            continue
         for e in range(dim):
             f = r[first + e]
             if f == 0.0:
                 continue
-            row = sy.G[at + e * s : at + e * s + s]
-            out = y_inout[o : o + s]
-            if s == FREE_BODY:
-                for j in range(FREE_BODY):
-                    out[j] += row[j] * f
-            else:
-                for j in range(s):
-                    out[j] += row[j] * f
+            row, out = vector(sy.G, at + e * s, s), vector(y_inout, o, s)
+            for j in range(s):
+                out[j] += row[j] * f
+
+
+@fast_inlined
+def add_point(G: np.ndarray, at: int, s: int, x: float, y: float, z: float, y_inout: np.ndarray,
+              o: int) -> None:  # fmt: skip
+    """Add three rows times impulses to the coordinates from o on."""
+    if x == 0.0 and y == 0.0 and z == 0.0:
+        return
+    out = vector(y_inout, o, s)
+    a, b, c = vector(G, at, s), vector(G, at + s, s), vector(G, at + 2 * s, s)
+    if s == FREE_BODY:
+        for j in range(FREE_BODY):
+            out[j] += a[j] * x + b[j] * y + c[j] * z
+    else:
+        for j in range(s):
+            out[j] += a[j] * x + b[j] * y + c[j] * z

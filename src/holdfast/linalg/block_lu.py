@@ -3,7 +3,7 @@
 The Newton matrix of an island couples two kinematic trees only where a constraint touches both.
 Its blocks are dense, its pattern is symmetric, its values need not be. Trees are eliminated in an
 order of minimum degree (`order_trees`), which also lists the blocks that fill in; `factor` then
-overwrites them with L (unit diagonal) and U. There is no pivoting between rows: the matrices are
+overwrites them with L (unit diagonal) and U, with the reciprocals of its diagonal. There is no pivoting between rows: the matrices are
 the identity plus terms whose symmetric part is positive where Newton's method is any good, and a
 pivot that is not positive is reported.
 """
@@ -102,7 +102,7 @@ def order_trees(adjacent: np.ndarray, count: int, tree: np.ndarray, begin: np.nd
 
 
 @fast_kernel
-def _factor_block(A_inout: np.ndarray, at: int, s: int, tiny: float) -> bool:
+def factor_block(A_inout: np.ndarray, at: int, s: int, tiny: float) -> bool:
     """LU factors of a diagonal block in place; False if a pivot is not positive."""
     good = True
     for k in range(s):
@@ -112,6 +112,7 @@ def _factor_block(A_inout: np.ndarray, at: int, s: int, tiny: float) -> bool:
             if abs(row[k]) <= tiny:
                 row[k] = tiny
         inverse = 1.0 / row[k]
+        row[k] = inverse
         for i in range(k + 1, s):
             other = A_inout[at + i * s : at + i * s + s]
             t = other[k] * inverse
@@ -128,7 +129,7 @@ def _divide_right(A_inout: np.ndarray, block: int, rows: int, pivot: int, s: int
         b = A_inout[block + i * s : block + i * s + s]
         for k in range(s):
             u = A_inout[pivot + k * s : pivot + k * s + s]
-            t = b[k] / u[k]
+            t = b[k] * u[k]
             b[k] = t
             for j in range(k + 1, s):
                 b[j] -= t * u[j]
@@ -181,7 +182,7 @@ def factor(pattern: Pattern, count: int, A_inout: np.ndarray, tiny: float) -> bo
     good = True
     for k in range(count):
         s, pivot = pattern.size[k], pattern.at[k, k]
-        good = _factor_block(A_inout, pivot, s, tiny) and good
+        good = factor_block(A_inout, pivot, s, tiny) and good
         for p in range(pattern.later_count[k]):
             i = pattern.later[k, p]
             _divide_right(A_inout, pattern.at[i, k], pattern.size[i], pivot, s)
@@ -209,17 +210,42 @@ def _subtract_times(A: np.ndarray, at: int, rows: int, columns: int, x: np.ndarr
         y_inout[i] -= t
 
 
+@fast_kernel
+def _solve_lower(A: np.ndarray, at: int, s: int, x_inout: np.ndarray) -> None:
+    """Overwrite x with the solution of ``L x = x``, of a diagonal block that is factored."""
+    for i in range(1, s):
+        t = 0.0
+        a = A[at + i * s : at + i * s + i]
+        for j in range(i):
+            t += a[j] * x_inout[j]
+        x_inout[i] -= t
+
+
+@fast_kernel
+def _solve_upper(A: np.ndarray, at: int, s: int, x_inout: np.ndarray) -> None:
+    """Overwrite x with the solution of ``U x = x``, of a diagonal block that is factored."""
+    for i in range(s - 1, -1, -1):
+        t = 0.0
+        a = A[at + i * s : at + i * s + s]
+        for j in range(i + 1, s):
+            t += a[j] * x_inout[j]
+        x_inout[i] = (x_inout[i] - t) * a[i]
+
+
+@kernel
+def solve_block(A: np.ndarray, at: int, s: int, x_inout: np.ndarray) -> None:
+    """Overwrite x with the solution of ``L U x = x``, of a single block that is factored."""
+    _solve_lower(A, at, s, x_inout)
+    _solve_upper(A, at, s, x_inout)
+
+
 @kernel
 def solve(pattern: Pattern, count: int, A: np.ndarray, x_inout: np.ndarray) -> None:
     """Overwrite the coordinates of these trees in x with the solution of ``L U x = x``."""
     for k in range(count):
         s, at, first = pattern.size[k], pattern.at[k, k], pattern.first[k]
         x = x_inout[first : first + s]
-        for i in range(1, s):
-            t = 0.0
-            for j in range(i):
-                t += A[at + i * s + j] * x[j]
-            x[i] -= t
+        _solve_lower(A, at, s, x)
         for p in range(pattern.later_count[k]):
             i = pattern.later[k, p]
             o, n = pattern.first[i], pattern.size[i]
@@ -231,8 +257,4 @@ def solve(pattern: Pattern, count: int, A: np.ndarray, x_inout: np.ndarray) -> N
             i = pattern.later[k, p]
             o, n = pattern.first[i], pattern.size[i]
             _subtract_times(A, pattern.at[k, i], s, n, x_inout[o : o + n], x)
-        for i in range(s - 1, -1, -1):
-            t = x[i]
-            for j in range(i + 1, s):
-                t -= A[at + i * s + j] * x[j]
-            x[i] = t / A[at + i * s + i]
+        _solve_upper(A, at, s, x)

@@ -20,6 +20,8 @@ from holdfast._jit import fast_kernel
 from holdfast.linalg.cholesky import PIVOT
 from holdfast.linalg.vectors import add, dot
 
+POINT = 3  # rows of a contact with sliding friction: loops of this length are written out
+
 
 @fast_kernel
 def factor(A: np.ndarray, L_out: np.ndarray, below_out: np.ndarray) -> bool:
@@ -76,6 +78,9 @@ def to_white(L: np.ndarray, below: np.ndarray, a_inout: np.ndarray) -> None:
 @fast_kernel
 def rows_to_white(L: np.ndarray, below: np.ndarray, rows_inout: np.ndarray) -> None:
     """Do so with each of a few rows; those of a contact have most of their zeros in common."""
+    if rows_inout.shape[0] == POINT:
+        _point_to_white(L, below, rows_inout[0], rows_inout[1], rows_inout[2])
+        return
     for k in range(L.shape[0] - 1, -1, -1):
         some, scale = False, L[k, k]
         for e in range(rows_inout.shape[0]):
@@ -88,6 +93,27 @@ def rows_to_white(L: np.ndarray, below: np.ndarray, rows_inout: np.ndarray) -> N
             t = L[k, i]
             for e in range(rows_inout.shape[0]):
                 rows_inout[e, i] -= t * rows_inout[e, k]
+
+
+@fast_kernel
+def _point_to_white(L: np.ndarray, below: np.ndarray, x_inout: np.ndarray, y_inout: np.ndarray,
+                    z_inout: np.ndarray) -> None:  # fmt: skip
+    """Do so with three rows."""
+    for k in range(L.shape[0] - 1, -1, -1):
+        x, y, z = x_inout[k], y_inout[k], z_inout[k]
+        if x == 0.0 and y == 0.0 and z == 0.0:
+            continue
+        row, places = L[k], below[k]
+        x *= row[k]
+        y *= row[k]
+        z *= row[k]
+        x_inout[k], y_inout[k], z_inout[k] = x, y, z
+        for p in range(1, places[0] + 1):
+            i = places[p]
+            t = row[i]
+            x_inout[i] -= t * x
+            y_inout[i] -= t * y
+            z_inout[i] -= t * z
 
 
 @fast_kernel

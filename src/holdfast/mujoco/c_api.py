@@ -18,7 +18,7 @@ from llvmlite.ir import FunctionType, VoidType
 from numba import types
 from numba.extending import intrinsic
 
-from holdfast._jit import COMPILED, CEntry
+from holdfast._jit import COMPILED, CEntry, entry
 from holdfast.errors import UnsupportedError
 from holdfast.mujoco import structs
 from holdfast.mujoco._mj import CALLBACKS, mujoco, without_callbacks
@@ -179,13 +179,14 @@ def _empty_model() -> Any:
         return mujoco.MjModel.from_xml_string('<mujoco><size memory="4K"/></mujoco>')
 
 
-def _apply(at: int) -> None:
-    """Call `mjb_apply` with its address, a batch, a function and an argument, stored at `at`."""
+@entry
+def _apply_at(at: int) -> None:
+    """Call `mjb_apply` with its address, a batch, a function and an argument, stored at `at`.
+
+    Numba's way from Python to compiled code is half as long as that of ctypes.
+    """
     words = structs.words(at, 1, 4)[0]
     call_batch(words[0], words[1], 0, np.int32(1), words[2], words[3], np.int32(0))
-
-
-_apply_at = CEntry(_apply)
 
 
 def guarded(function: CEntry, argument: int) -> Callable[[], object]:
@@ -208,7 +209,7 @@ def guarded(function: CEntry, argument: int) -> Callable[[], object]:
     if not batch:
         raise MemoryError("MuJoCo could not make a batch")
     words = np.array([address("mjb_apply"), batch, function.address, argument], dtype=np.int64)
-    run = partial(ctypes.CFUNCTYPE(None)(_apply_at.address), _pointer(words.ctypes.data))
+    run = partial(_apply_at, words.ctypes.data)
     # What a thread may need in the middle of a step when modules are taken down.
     run.kept = words, function, _apply_at
     gone = weakref.finalize(run, delete, batch)

@@ -70,9 +70,13 @@ LARGEST = float(mujoco.mjMAXVAL)  # beyond this a state has diverged, by MuJoCo'
 @fast_kernel
 def _rest(numbers: np.ndarray) -> float:
     """Return 0 if all numbers are finite, else NaN."""
-    rest = 0.0
-    for x in numbers:
-        rest += x - x
+    rest, part = 0.0, numbers.shape[0] // 4  # four sums do not wait for each other
+    a, b = numbers[:part], numbers[part : 2 * part]
+    c, d = numbers[2 * part : 3 * part], numbers[3 * part : 4 * part]
+    for k in range(part):
+        rest += ((a[k] - a[k]) + (b[k] - b[k])) + ((c[k] - c[k]) + (d[k] - d[k]))
+    for k in range(4 * part, numbers.shape[0]):
+        rest += numbers[k] - numbers[k]
     return rest
 
 

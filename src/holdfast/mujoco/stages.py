@@ -55,7 +55,7 @@ class Stages(StepMemory):
         self._stepped = False
         self._whole = False  # whether the record is complete, and no step is under way
         super().__init__(model, laws)
-        self._status, self._more = self.record["status"], self.record["more"]
+        self._status, self._more = memoryview(self.record["status"]), memoryview(self.record["more"])
         self._call = (
             c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
             else lambda: step_at.call(self.record.ctypes.data)
@@ -101,11 +101,11 @@ class Stages(StepMemory):
     def _run(self, stage: Stage) -> int:
         self._set(stage=stage)
         self._call()
-        return int(self._status[0])
+        return self._status[0]
 
     def _go_on(self, data: Any) -> None:
         """Finish a step that one call did not; if that fails, restore the state."""
-        status = int(self._status[0])
+        status = self._status[0]
         if status == Status.CALLBACKS:
             mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
         try:

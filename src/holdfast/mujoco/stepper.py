@@ -111,7 +111,8 @@ class Stepper(Stages):
             HoldfastError: the stepper is in the middle of a step, in another thread or because a
                 callback calls it.
         """
-        count, frame = whole_number("nstep", nstep), sys._getframe()
+        count = nstep if type(nstep) is int and nstep > 0 else whole_number("nstep", nstep)
+        frame = sys._getframe()
         try:
             self._in_use.take(frame)
             self._ready(data)
@@ -120,21 +121,22 @@ class Stepper(Stages):
                     self._step_in_stages(data)
                 return
             if count > 0:
-                self._outcome, self._stepped = None, False
-                self._whole = False
-                self._take_steps(data, count)
+                self._outcome, self._stepped, self._whole = None, False, False
+                if count > 1:
+                    self._more[0] = count - 1
+                self._call()
+                if self._status[0] != _DONE:
+                    self._go_on_stepping(data)
                 self._stepped = self._whole = True
         finally:
             self._in_use.leave(frame)
 
-    def _take_steps(self, data: Any, nstep: int) -> None:
-        """Take steps in one compiled call, or in several where Python has something to do."""
+    def _go_on_stepping(self, data: Any) -> None:
+        """Take the steps that are left after a call in which Python had something to do."""
         call, status, more = self._call, self._status, self._more
-        more[0] = nstep - 1
-        call()
         while status[0] != _DONE:
             if status[0] != _PAUSED:  # signals are handled between calls
-                left, more[0] = int(more[0]), 0
+                left, more[0] = more[0], 0
                 self._go_on(data)
                 if left == 0:
                     return

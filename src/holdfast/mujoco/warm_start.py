@@ -3,6 +3,10 @@
 Contacts come and go, and stand elsewhere in the list of every step: rounding alone turns the order
 of the corners of two faces. A contact is known by its two geoms and by its place, a limit by its
 joint and side.
+
+Rounding also decides how many points of two faces are listed. An impulse of the last step goes to
+the contact that is nearest to its place, and to no other: points that have come beside those that
+carry begin with nothing, and where the impulses are still an answer, they remain as they are.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -36,6 +40,13 @@ def place_of(s: Any, cs: Constraints, i: int) -> tuple[float, float, float]:
     return x - centre[0], y - centre[1], z - centre[2]
 
 
+@inlined
+def distance2(s: Any, cs: Constraints, i: int, place: np.ndarray) -> float:
+    """Return the square of the distance of contact i from a place."""
+    x, y, z = place_of(s, cs, i)
+    return square(place[0] - x) + square(place[1] - y) + square(place[2] - z)
+
+
 @kernel
 def nearest(s: Any, cs: Constraints, i: int, first: int) -> int:
     """Return the contact of the last step, of the same geoms, that was nearest to contact i.
@@ -58,11 +69,30 @@ def nearest(s: Any, cs: Constraints, i: int, first: int) -> int:
 
 
 @kernel
+def is_nearest(s: Any, cs: Constraints, i: int, place: np.ndarray) -> bool:
+    """Return whether no other contact of the same geoms is nearer to a place than contact i.
+
+    Of several at the same distance it is the first.
+    """
+    pair, own, j = cs.key[i] // MOST_OF_PAIR, distance2(s, cs, i, place), i - 1
+    while j >= 0 and cs.key[j] // MOST_OF_PAIR == pair:
+        if distance2(s, cs, j, place) <= own:
+            return False
+        j -= 1
+    j = i + 1
+    while j < cs.key.shape[0] and cs.key[j] // MOST_OF_PAIR == pair:
+        if distance2(s, cs, j, place) < own:
+            return False
+        j += 1
+    return True
+
+
+@kernel
 def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
     """Fill impulses and states of the last step; zero and UNKNOWN for what is new."""
     count = s.memo_count
     key, state = words(s.memo_key, 1, count)[0], words(s.memo_state, 1, count)[0]
-    impulse = floats(s.memo_impulse, count, COLUMNS)
+    impulse, place = floats(s.memo_impulse, count, COLUMNS), floats(s.memo_place, count, 3)
     next_ = 0
     for i in range(cs.key.shape[0]):
         answer.state[i] = UNKNOWN
@@ -80,8 +110,9 @@ def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
                 if contact:
                     k = nearest(s, cs, i, k)
                 answer.state[i] = state[k]
-                for r in range(dim):
-                    answer.impulse[first + r] = impulse[k, r]
+                if not contact or is_nearest(s, cs, i, place[k]):
+                    for r in range(dim):
+                        answer.impulse[first + r] = impulse[k, r]
                 break
 
 

@@ -1,0 +1,70 @@
+"""Impulses of the last step are recalled by place, and each of them once."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import holdfast as hf
+from holdfast._jit import entry
+from holdfast.contact.ladder import FACTORISATIONS
+from holdfast.mujoco.constraints import CONTACT, MOST, Constraints
+from holdfast.mujoco.record import record_at
+from holdfast.mujoco.step import carve_in_python
+from holdfast.mujoco.warm_start import is_nearest
+from holdfast.tools import scenes
+
+_FULL = int(mujoco.mjtState.mjSTATE_FULLPHYSICS)
+
+
+@entry
+def has_it(address, cs, i, place):
+    return is_nearest(record_at(address), cs, i, place)
+
+
+def listed(places: np.ndarray, pairs: np.ndarray) -> Constraints:
+    """Contacts with the world at these places, of pairs of geoms by number."""
+    n = len(places)
+    words, numbers = np.zeros((4, n), dtype=np.int64), np.zeros((3, n))
+    words[0], words[2] = CONTACT, pairs * MOST + np.arange(n)
+    geom = np.full((n, 2), -1, dtype=np.int64)
+    frames = np.hstack([places, np.zeros((n, 9))])
+    return Constraints(*words, geom, *numbers, frames)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
+def test_one_contact_of_a_pair_has_an_impulse(seed: int, count: int, ties: bool) -> None:
+    rng = np.random.default_rng(seed)
+    places = rng.integers(0, 2, (3 * count, 3)) if ties else rng.normal(size=(3 * count, 3))
+    pairs = np.repeat([4, 7, 9], count)
+    cs = listed(places.astype(float), pairs)
+    stepper = hf.Stepper(mujoco.MjModel.from_xml_string("<mujoco/>"))
+    place = rng.normal(size=3) if not ties else places[rng.integers(3 * count)] + 0.0
+    mine = [i for i in range(count, 2 * count)
+            if has_it(stepper.record.ctypes.data, cs, i, place)]  # fmt: skip
+    far = np.linalg.norm(places[count : 2 * count] - place, axis=1)
+    assert mine == [count + int(np.argmin(far))]
+
+
+def test_points_that_come_and_go_leave_a_grasp_as_it_is() -> None:
+    """MuJoCo lists 12 to 16 points of the faces of a grasp, as rounding has it."""
+    model = mujoco.MjModel.from_xml_string(scenes.row_of_boxes(2))
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    stepper = hf.Stepper(model, warn=False)
+    stepper.step(data, 300)
+    data.qvel += 1e-3 * np.random.default_rng(0).standard_normal(model.nv)
+    changes = solved = count = 0
+    for step in range(150):
+        stepper.step(data)
+        arrays, answer, *_ = carve_in_python(stepper.record)
+        if step > 10:
+            changes += len(arrays.law) != count
+            solved += answer.report[FACTORISATIONS] > 0.0
+        count = len(arrays.law)
+    assert stepper.solution is not None
+    assert stepper.solution.is_exact()
+    assert solved <= changes // 2 + 5
