@@ -3,12 +3,16 @@
 1. the impulses of the last step, as they are (`certify`);
 2. the states of the last step (`active_set.solve_states`); in a small island first those in which
    all contacts stick that close or were pressed, because where they can, they do;
-3. Newton's method from its impulses, if they are nearly an answer and the island is large
-   (`proximal.approach`);
+3. large islands: a few steps of Newton's method from its impulses, if they are nearly an answer
+   (`proximal.approach`); the interior-point method from nothing (`interior_point.follow_path`) and
+   Newton's method from where it ends;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
    (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time.
+
+A caller that only wants to know roughly where a motion leads gets an answer of residual
+`Numbers.rough` from large islands, as soon as there is one.
 
 Where given states are certified, the answer depends on nothing else. Where contacts are so many
 that equal sharing of the load would leave their cones, impulses stay near those that Newton's
@@ -29,6 +33,7 @@ from holdfast._jit import kernel
 from holdfast.contact.active_set import read_states, rounding, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.gauss_seidel import iterate_sweeps
+from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import Island, Vectors, certify, norm, rebuild, scale_of
 from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import INNER, approach, store
@@ -46,10 +51,12 @@ class Rung(IntEnum):
     SPLITTING = 3
     NEWTON = 4
     AGAIN = 5
+    INTERIOR = 6
 
 
 IMPULSES, STATES, WARM = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.WARM)
 SPLITTING, NEWTON, AGAIN = int(Rung.SPLITTING), int(Rung.NEWTON), int(Rung.AGAIN)
+INTERIOR = int(Rung.INTERIOR)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
 # islands, islands with contacts that jam, the farthest rung, and islands by rung.
@@ -57,9 +64,16 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
-LARGE = 40  # constraints of an island that is worth solving from the last step's impulses
-WARM_STEPS = 40  # Newton steps from the last step's impulses
-CLOSE = 2e-2  # residual up to which it is worth to go on from them
+LARGE = 40  # constraints of an island for which the interior-point method is worth its price
+LARGE_CHANGES = 3  # systems of given states there
+WARM_STEPS = 10  # Newton steps from the last step's impulses
+CLOSE = 1e-3  # residual up to which it is worth to go on from them
+PATH = 1e-7  # residual that the interior-point method aims at; from there Newton's is faster
+PATH_ROUGH = 0.1  # the same over the residual of a rough answer
+PATH_STEPS = 60  # of the interior-point method, and Newton steps from where it ends
+PATH_NEWTON, PATH_INNER = 30, 8
+STARTS = (0.1, 1.0)  # impulses over speeds that it begins with; the second if the first fails
+ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 9  # of splitting or sweeps, and Newton's method
@@ -82,6 +96,7 @@ class Work(NamedTuple):
     start: np.ndarray  # (rows,) impulses that Newton's method begins with
     digits: np.ndarray  # (rows,) a certified answer, while more digits are sought
     splitting: Splitting
+    interior: Interior
     CG: np.ndarray
     shift: np.ndarray  # (n,)
 
@@ -227,7 +242,7 @@ def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
 @kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, exact: float, least: float,
-                 rounds: int) -> tuple[int, float, int]:  # fmt: skip
+                 goal: float) -> tuple[int, float, int]:  # fmt: skip
     """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
 
     Returns:
@@ -236,7 +251,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
     large = isl.member.shape[0] > LARGE
-    for turn in range(rounds):
+    for turn in range(ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = SPLIT_FAR * sigma
         late = turn > EARLY or not large
@@ -256,19 +271,45 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         read_states(sy, isl, v.r, v.u, 0.0, state)
         least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
         total += count
-        if least <= o.certificate:
+        if least <= goal:
             return (SPLITTING if turn == 0 else AGAIN), least, total
         store(sy, isl, wk.start, v.r)
-        miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, steps, inner)
+        miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, steps, inner, False)
         least = keep_better(sy, isl, wk, miss, least)
         total += count
-        if least <= o.certificate:
+        if least <= goal:
             return (NEWTON if turn == 0 else AGAIN), least, total
         store(sy, isl, v.r, wk.start)
         steps *= MORE_NEWTON_STEPS
         if late:
             inner = min(2 * inner, MOST_INNER)
     return AGAIN, least, total
+
+
+@kernel
+def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers, sigma: float,
+                       least: float, goal: float) -> tuple[float, int]:  # fmt: skip
+    """Solve a large island by the interior-point method, whatever was before.
+
+    Returns:
+        The residual of the best impulses, which are kept, and the factorisations.
+    """
+    v, total = wk.v, 0
+    tolerance = max(PATH, PATH_ROUGH * o.rough)
+    for start in STARTS:
+        count, _ = follow_path(
+            sy, isl, size, v, wk.interior, wk.CG, start, o.active_compliance, tolerance, PATH_STEPS
+        )
+        total += count
+        store(sy, isl, v.best, v.r)
+        miss, count = approach(
+            sy, isl, size, v, wk.CG, o, sigma, ENOUGH * goal, PATH_NEWTON, PATH_INNER, True
+        )
+        total += count
+        least = keep_better(sy, isl, wk, miss, least)
+        if least <= goal:
+            break
+    return least, total
 
 
 @kernel
@@ -285,7 +326,9 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, v.r, wk.kept)
     rung, total, at_hand = STATES, 0, False
     large = isl.member.shape[0] > LARGE
-    limit = 1 if least <= NEAR else STATE_CHANGES
+    goal = max(o.certificate, o.rough) if large else o.certificate
+    limit = LARGE_CHANGES if large else STATE_CHANGES
+    limit = 1 if least <= NEAR else limit
     if warm or not large:
         guess_states(sy, isl, v.u, state)
     tried = not large and (not warm or slides(sy, isl, state))
@@ -303,24 +346,24 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         if at_hand:
             least = np.inf  # preferred to the impulses of the last step
         least = keep_better(sy, isl, wk, miss, least)
-        if large and o.certificate < least <= CLOSE:
+        if large and goal < least <= CLOSE:
             rung = WARM
             store(sy, isl, wk.kept, v.r)
-            miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS, INNER)
+            miss, count = approach(
+                sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS, INNER, False
+            )
             least = keep_better(sy, isl, wk, miss, least)
             total += count
-    if least > o.certificate:
-        tried = False
-        if warm and large and least <= CLOSE:
-            store(sy, isl, wk.kept, wk.start)
-            rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, 1)
-            total += count
-        if least > o.certificate:  # what was before does not matter
-            clear(sy, isl, wk.start)
-            rung, least, count = solve_afresh(
-                sy, isl, size, wk, state, o, sigma, exact, least, ROUNDS
-            )
-            total += count
+    clear(sy, isl, wk.start)  # what was before does not matter
+    tried = tried and least <= goal
+    if large and least > goal:
+        rung = INTERIOR
+        least, count = solve_from_nothing(sy, isl, size, wk, o, sigma, least, goal)
+        store(sy, isl, wk.kept, wk.start)
+        total += count
+    if least > goal:
+        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)
+        total += count
     if not at_hand:  # v does not hold the answer that was kept
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
@@ -331,8 +374,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         total += count
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
-    if exact < least <= o.certificate:
-        _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER)
+    if exact < least <= o.certificate and rung != INTERIOR:
+        _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER, False)
         total += count
         least = certify(sy, isl, v.r, v.y, v.u)
     if open_unpressed(sy, isl, v.r):

@@ -48,11 +48,11 @@ class Options:
 
     def numbers(self) -> Numbers:
         """The same for kernels."""
-        return Numbers(*(float(getattr(self, field.name)) for field in fields(self)))
+        return Numbers(*(float(getattr(self, field.name)) for field in fields(self)), rough=0.0)
 
 
 class Numbers(NamedTuple):
-    """The fields of `Options`, for kernels."""
+    """The fields of `Options`, for kernels, and how rough an answer may be."""
 
     certificate: float
     stop: float
@@ -61,6 +61,7 @@ class Numbers(NamedTuple):
     active_compliance: float
     least_compliance: float
     zero_row: float
+    rough: float  # residual that suffices this once, if it is more than the certificate
 
 
 DEFAULT = Options()

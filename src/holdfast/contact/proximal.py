@@ -39,6 +39,7 @@ DECREASE = 1e-4  # of |R| that a full Newton step must bring
 INNER = 6  # Newton steps of one proximal step
 INEXACT = 0.1  # part of the residual of the law to which a proximal step is solved
 FIRST = 30.0  # compliance of the first proximal step, over the root of the residual
+NEAR_FIRST = 10.0  # the same over the residual itself, near an answer
 
 
 @kernel
@@ -78,7 +79,7 @@ def settle(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, 
         combine(isl, v.trial, 0.0, v.trial, v.d)
         combine(isl, v.trial_residual, 0.0, v.trial_residual, v.residual)
         h0, h1, h2 = miss, h0, h1
-        if miss <= 100.0 * target and miss > 0.5 * old:  # rounding
+        if miss <= 10.0 * target and miss > 0.5 * old:  # rounding
             break
     return count, miss
 
@@ -100,14 +101,15 @@ def begin_at(sy: System, isl: Island, v: Vectors) -> None:
 
 @kernel
 def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, o: Numbers,
-             sigma: float, tolerance: float, limit: int,
-             inner: int) -> tuple[float, int]:  # fmt: skip
+             sigma: float, tolerance: float, limit: int, inner: int,
+             near: bool) -> tuple[float, int]:  # fmt: skip
     """Improve the impulses v.r by proximal steps, with the compliance that fits the distance.
 
     Newton's method settles in a few steps where the compliance is not small compared with the
     distance from an answer; where it does not, the compliance grows. Where steps settle at once
     and lead nowhere, impulses that cancel each other grow until one of them leaves its cone: the
-    compliance shrinks, and they get there sooner.
+    compliance shrinks, and they get there sooner. Where impulses are `near` an answer in all
+    constraints, as those of the interior-point method are, much less compliance does.
 
     Returns:
         The relative residual of the best impulses, left in v.r, and the Newton steps taken.
@@ -116,6 +118,8 @@ def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
     store(sy, isl, v.r, v.best)
     least, total, fails = miss, 0, 0
     rho = min(max(FIRST * np.sqrt(miss), o.canonical_compliance), 1.0)
+    if near:
+        rho = min(max(NEAR_FIRST * miss, o.least_compliance), o.canonical_compliance)
     while total < limit and least > tolerance and fails < 4 + limit // 4:
         begin_at(sy, isl, v)
         target = INEXACT * max(tolerance, min(miss, 1.0)) * sigma
@@ -135,7 +139,7 @@ def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
         if count <= 2 and miss > 0.8 * before:
             rho *= 0.01
         else:
-            rho *= 0.3 if count <= 2 else (0.5 if count <= 4 else 0.7)
+            rho *= 0.1 if near else (0.3 if count <= 2 else (0.5 if count <= 4 else 0.7))
         rho = max(rho, o.least_compliance)
     store(sy, isl, v.best, v.r)
     return least, total

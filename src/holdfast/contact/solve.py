@@ -12,6 +12,7 @@ from holdfast.contact import delassus
 from holdfast.contact.active_set import rounding
 from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
 from holdfast.contact.convex import solve_convex
+from holdfast.contact.interior_point import Interior
 from holdfast.contact.islands import find_islands
 from holdfast.contact.ladder import (
     BY_RUNG,
@@ -235,7 +236,9 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         by_row[11], by_row[12], by_row[13], by_row[14], by_memory[:MEMORY], by_memory[MEMORY:],
         small[:MEMORY], small[MEMORY : 2 * MEMORY], small[2 * MEMORY],
     )  # fmt: skip
-    wk = Work(v, by_row[8], by_row[9], by_row[10], splitting, CG, each[2])
+    z = by_memory  # the interior-point method and the splitting take turns
+    interior = Interior(z[0], z[1], z[2], z[3], z[4], z[5], z[6], each[2], small[:4])
+    wk = Work(v, by_row[8], by_row[9], by_row[10], splitting, interior, CG, each[2])
     status = SOLVED
     for k in range(RESIDUAL, REPORT):
         out.report[k] = 0.0
@@ -280,7 +283,7 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             out.report[FACTORISATIONS] += count
             out.report[BY_RUNG + STATES] += 1.0
         out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
-        if not miss <= o.certificate:
+        if not miss <= max(o.certificate, o.rough):
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
         bring_to_rest(isl, y0, v.y)
         for i in members:

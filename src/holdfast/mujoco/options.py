@@ -35,6 +35,8 @@ class StepOptions:
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
         lookahead_rounds: how often a step is solved again at most.
+        rough: residual of the laws that is enough to look where a step leads; the step itself is
+            then solved to the certificate.
         near: constraints that are closer than this are in the first solve of a step.
         certificate: residual of the laws, relative to the motion, up to which a step is certified.
         approximate: residual up to which a step is taken that misses the certificate.
@@ -71,6 +73,7 @@ class StepOptions:
     similar_normal: float = 0.9
     same_normal: float = 0.9999
     lookahead_rounds: int = 10
+    rough: float = 1e-3
     near: float = 1e-4
     certificate: float = SOLVER.certificate
     approximate: float = SOLVER.approximate

@@ -77,22 +77,25 @@ def has_room(s: Any, arrays: Arrays, rest: int) -> bool:
 
 
 @kernel
-def tolerances(s: Any) -> Numbers:
-    """Return the tolerances of the contact solve, two of which are options of the step."""
+def tolerances(s: Any, rough: float) -> Numbers:
+    """Return the tolerances of the contact solve, some of which are options of the step."""
     return Numbers(
         s.certificate, _SOLVER.stop, s.approximate, _SOLVER.canonical_compliance,
-        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.zero_row,
+        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.zero_row, rough,
     )  # fmt: skip
 
 
 @kernel
-def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
-    """Stage 3: find velocity and impulses; return DONE or UNSOLVED."""
+def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: float) -> int:
+    """Stage 3: find velocity and impulses; return DONE or UNSOLVED.
+
+    A residual of `rough` suffices where it is more than the certificate.
+    """
     left = s.work_size - (rest - s.work) // 8
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
     structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
     near = s.near * s.size / s.h
-    status = solve_near(arrays, factors(s), answer, work, integers, near, tolerances(s))
+    status = solve_near(arrays, factors(s), answer, work, integers, near, tolerances(s, rough))
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
@@ -100,18 +103,19 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int) -> int:
 
 
 @kernel
-def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int) -> int:
+def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int,
+                 rough: float) -> int:  # fmt: skip
     """Stage 3 with compliant limits: solve until none pulls, and all that should press do.
 
     Where that takes too many rounds, the rest is loaded in the next step.
     """
     if s.rigid_limits == 1:
-        return solve_contacts(s, arrays, answer, rest)
+        return solve_contacts(s, arrays, answer, rest, rough)
     choose_limits(arrays, cs, answer)
-    status, left = solve_contacts(s, arrays, answer, rest), s.limit_rounds
+    status, left = solve_contacts(s, arrays, answer, rest, rough), s.limit_rounds
     while status == Status.DONE and revise_limits(arrays, cs, answer, left > 0):
         left -= 1
-        status = solve_contacts(s, arrays, answer, rest)
+        status = solve_contacts(s, arrays, answer, rest, rough)
     return status
 
 
@@ -132,6 +136,7 @@ def find_motion(s: Any, api: Any) -> int:
     if status != Status.DONE:
         return status
     arrays, answer, cs, rest = carve(s)
+    rough = 0.0
     if not has_room(s, arrays, rest):
         return Status.MORE_MEMORY
     if s.only_read == 1:
@@ -146,13 +151,19 @@ def find_motion(s: Any, api: Any) -> int:
             answer.state[i] = 0
     else:
         recall(s, arrays, cs, answer)
-        status = solve_limits(s, arrays, cs, answer, rest)
+        rough = s.rough if s.lookahead_rounds > 0 else 0.0
+        status = solve_limits(s, arrays, cs, answer, rest, rough)
     while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
         found = look_ahead(s, api, arrays, cs, answer.velocity, moves_far(s, answer.velocity))
         if found == NOTHING:
-            break
+            if s.contact_free == 1 or s.residual <= s.certificate or rough == 0.0:
+                break
+            rough = 0.0
+            status = solve_limits(s, arrays, cs, answer, rest, rough)
+            continue
+        rough = 0.0
         s.lookaheads += 1  # also those before memory had to grow
         s.contact_free = 0
         s.redone += 1
@@ -167,7 +178,7 @@ def find_motion(s: Any, api: Any) -> int:
             recall(s, arrays, cs, answer)
         else:
             update_gaps(s, arrays, cs)
-        status = solve_limits(s, arrays, cs, answer, rest)
+        status = solve_limits(s, arrays, cs, answer, rest, rough)
     return status
 
 
