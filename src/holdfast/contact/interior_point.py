@@ -74,19 +74,17 @@ def kind_of(sy: System, i: int) -> int:
     return BOX if sy.tangent[i] == DISC else PLAIN
 
 
-@kernel
-def apply_scaling(it: Interior, first: int, dim: int, eta: float, inverse: bool, x: np.ndarray,
+@inlined
+def apply_scaling(w: np.ndarray, first: int, dim: int, eta: float, sign: float, x: np.ndarray,
                   x_at: int, out: np.ndarray, out_at: int) -> None:  # fmt: skip
-    """Fill dim entries of out with ``W x``, or ``W^-1 x``."""
-    sign = -1.0 if inverse else 1.0
-    factor = 1.0 / eta if inverse else eta
-    w0, head, along = it.w[first], x[x_at], 0.0
+    """Fill dim entries of out with ``W x``; with 1/eta and a negative sign with ``W^-1 x``."""
+    w0, head, along = w[first], x[x_at], 0.0
     for e in range(1, dim):
-        along += it.w[first + e] * x[x_at + e]
+        along += w[first + e] * x[x_at + e]
     share = along / (1.0 + w0) + sign * head
-    out[out_at] = factor * (w0 * head + sign * along)
+    out[out_at] = eta * (w0 * head + sign * along)
     for e in range(1, dim):
-        out[out_at + e] = factor * (x[x_at + e] + it.w[first + e] * share)
+        out[out_at + e] = eta * (x[x_at + e] + w[first + e] * share)
 
 
 @inlined
@@ -238,12 +236,12 @@ def aim_contact(it: Interior, first: int, dim: int, eta: float, tau: float,
                 corrector: bool) -> None:  # fmt: skip
     """Fill it.t of a contact with friction: its right-hand side over lambda."""
     l, a, b = it.small[0], it.small[1], it.small[2]
-    apply_scaling(it, first, dim, eta, False, it.z, first, l, 0)
+    apply_scaling(it.w, first, dim, eta, 1.0, it.z, first, l, 0)
     for e in range(dim):
         a[e] = b[e] = 0.0
     if corrector:
-        apply_scaling(it, first, dim, eta, True, it.ds, first, a, 0)
-        apply_scaling(it, first, dim, eta, False, it.dz, first, b, 0)
+        apply_scaling(it.w, first, dim, 1.0 / eta, -1.0, it.ds, first, a, 0)
+        apply_scaling(it.w, first, dim, eta, 1.0, it.dz, first, b, 0)
     head = tau
     for e in range(dim):
         head -= l[e] * l[e] + a[e] * b[e]
@@ -293,10 +291,11 @@ def respond(sy: System, isl: Island, it: Interior, i: int, x: np.ndarray,
             out[first + e] = isl.C[at + e * dim + e] * (it.t[first + e] - x[first + e])
         return
     y = it.small[3]
-    apply_scaling(it, first, dim, it.eta[i], True, x, first, y, 0)
+    inverse = 1.0 / it.eta[i]
+    apply_scaling(it.w, first, dim, inverse, -1.0, x, first, y, 0)
     for e in range(dim):
         y[e] = it.t[first + e] - y[e]
-    apply_scaling(it, first, dim, it.eta[i], True, y, 0, out, first)
+    apply_scaling(it.w, first, dim, inverse, -1.0, y, 0, out, first)
 
 
 @kernel

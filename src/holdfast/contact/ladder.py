@@ -70,9 +70,10 @@ WARM_STEPS = 10  # Newton steps from the last step's impulses
 CLOSE = 1e-3  # residual up to which it is worth to go on from them
 PATH = 1e-7  # residual that the interior-point method aims at; from there Newton's is faster
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
-PATH_STEPS = 60  # of the interior-point method, and Newton steps from where it ends
-PATH_NEWTON, PATH_INNER = 30, 8
-STARTS = (0.1, 1.0)  # impulses over speeds that it begins with; the second if the first fails
+PATH_STEPS = 50  # of the interior-point method, and Newton steps from where it ends
+PATH_NEWTON, PATH_INNER = 20, 8
+STARTS = (0.1, 1.0, 0.01, 10.0)  # impulses over speeds to begin with: each has its own failures
+WORTH = 1e-3  # residual from which it makes sense to go on with Newton's method
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
@@ -297,13 +298,14 @@ def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers,
     v, total = wk.v, 0
     tolerance = max(PATH, PATH_ROUGH * o.rough)
     for start in STARTS:
-        count, _ = follow_path(
+        count, reached = follow_path(
             sy, isl, size, v, wk.interior, wk.CG, start, o.active_compliance, tolerance, PATH_STEPS
         )
         total += count
         store(sy, isl, v.best, v.r)
+        limit = PATH_NEWTON if reached <= WORTH else 0
         miss, count = approach(
-            sy, isl, size, v, wk.CG, o, sigma, ENOUGH * goal, PATH_NEWTON, PATH_INNER, True
+            sy, isl, size, v, wk.CG, o, sigma, ENOUGH * goal, limit, PATH_INNER, True
         )
         total += count
         least = keep_better(sy, isl, wk, miss, least)
