@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast._jit import entry, fast_kernel, kernel
+from holdfast._jit import entry, kernel
 from holdfast.contact.arrays import Factors
 from holdfast.contact.system import FREE_BODY
 from holdfast.linalg import ltl
@@ -67,17 +67,23 @@ _AFTER_VELOCITY = int(mujoco.mjtStage.mjSTAGE_VEL)
 LARGEST = float(mujoco.mjMAXVAL)  # beyond this a state has diverged, by MuJoCo's rule
 
 
-@fast_kernel
+@kernel
 def _rest(numbers: np.ndarray) -> float:
-    """Return 0 if all numbers are finite, else NaN."""
-    rest, part = 0.0, numbers.shape[0] // 4  # four sums do not wait for each other
-    a, b = numbers[:part], numbers[part : 2 * part]
-    c, d = numbers[2 * part : 3 * part], numbers[3 * part : 4 * part]
+    """Return 0 if all numbers are finite, else NaN.
+
+    Four sums do not wait for each other. They must not be reassociated: all terms would cancel.
+    """
+    a = b = c = d = 0.0
+    part = numbers.shape[0] // 4
     for k in range(part):
-        rest += ((a[k] - a[k]) + (b[k] - b[k])) + ((c[k] - c[k]) + (d[k] - d[k]))
+        p, q, r, s = numbers[4 * k], numbers[4 * k + 1], numbers[4 * k + 2], numbers[4 * k + 3]
+        a += p - p
+        b += q - q
+        c += r - r
+        d += s - s
     for k in range(4 * part, numbers.shape[0]):
-        rest += numbers[k] - numbers[k]
-    return rest
+        a += numbers[k] - numbers[k]
+    return (a + b) + (c + d)
 
 
 @entry
