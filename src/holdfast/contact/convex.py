@@ -99,19 +99,30 @@ def factor(sy: System, isl: Island, size: int, CG_work: np.ndarray, r: np.ndarra
 
 
 @kernel
-def start(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, acts: np.ndarray,
-          state: np.ndarray, rho: float) -> None:  # fmt: skip
-    """Fill v.d with the change of motion that these states make, from the speeds v.uk on."""
-    derive(sy, isl, state, v.r, v.uk, rho)
-    factor(sy, isl, size, CG_work, v.new, acts)
+def predict(sy: System, isl: Island, v: Vectors) -> None:
+    """Fill v.d with the change of motion, from the speeds v.uk on, if what acts stays as it is.
+
+    Where very many constraints act, rounding of the motion alone would release most of them.
+    """
     fill(isl, v.d, 0.0)
     for i in isl.member:
         first, at = sy.row[i], isl.C_at[i]
         dim = sy.row[i + 1] - first
         for e in range(dim):
             v.new[first + e] = -isl.C[at + e * (dim + 1)] * v.uk[first + e]
+            if sy.tangent[i] == LINEAR and e >= sy.normal[i] and sy.R[first + e] > 0.0:
+                v.new[first + e] -= v.r[first + e]
         add_impulse(sy, i, v.new, v.d)
     block_lu.solve(isl.pattern, isl.trees, isl.A, v.d)
+
+
+@kernel
+def start(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, acts: np.ndarray,
+          state: np.ndarray, rho: float) -> None:  # fmt: skip
+    """Fill v.d with the change of motion that these states make, from the speeds v.uk on."""
+    derive(sy, isl, state, v.r, v.uk, rho)
+    factor(sy, isl, size, CG_work, v.new, acts)
+    predict(sy, isl, v)
 
 
 @kernel
@@ -141,6 +152,8 @@ def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
             now = -product(isl, v.trial_residual, v.step)
             if abs(now) <= FLAT * abs(slope) or (changed == 0 and t == 1.0 and miss <= old):
                 accepted = True
+                break
+            if changed == 0 and t == 1.0:  # a linear system, solved to rounding
                 break
             if miss < least:
                 least, best = miss, t
@@ -230,10 +243,13 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         if not certified and contradiction(sy, isl, v, sigma, o.certificate):
             break
         slow = slow + 1 if miss > SLOW * before else 0
-        if slow > 0 and (slow % 2 == 0 or rho == o.active_compliance):
-            rho = max(SOFTEN * rho, o.least_compliance)
+        softened = slow > 0 and (slow % 2 == 0 or rho == o.active_compliance)
         store(sy, isl, v.new, v.r)
-        fill(isl, v.d, 0.0)
+        if softened:
+            rho = max(SOFTEN * rho, o.least_compliance)
+            fill(isl, v.d, 0.0)
+        else:
+            predict(sy, isl, v)
     store(sy, isl, v.best, v.r)
     if least < miss or not miss < np.inf:
         least = certify(sy, isl, v.r, v.y, v.uk)
