@@ -158,3 +158,22 @@ def test_a_law_of_a_geom_goes_before_that_of_its_body(last: str) -> None:
     data.qvel[0] = 1.0
     hf.Stepper(model, laws=laws, warn=False).step(data)
     assert data.qvel[0] == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("speed", "jams"), [(-5.0, True), (5.0, False)])
+def test_a_rod_that_jams_is_counted(speed: float, jams: bool) -> None:
+    """Painleve's rod, its foot dragged behind or pushed ahead, with friction without a limit.
+
+    Dragged behind, the foot is pressed if it slides; if it sticks, it lifts.
+    """
+    model, data = load(FLOOR + '<body pos="0 0 0.5"><freejoint/>'
+                       '<inertial pos="0 0 0" mass="1" diaginertia="0.05 0.05 0.05"/>'
+                       '<geom size="0.01" pos="0.4 0 -0.49"/></body>',
+                       'timestep="0.001"')  # fmt: skip
+    stepper = hf.Stepper(model, contact=hf.NoSlip(), warn=False)
+    data.qvel[0] = speed
+    stepper.step(data)
+    solution = stepper.solution
+    assert solution is not None and solution.is_exact()
+    assert solution.consistent != jams
+    assert stepper.inconsistent_steps == int(jams)

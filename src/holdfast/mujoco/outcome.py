@@ -37,6 +37,7 @@ class Outcome:
         geom: (n, 2) geoms of contacts.
         place: (n, 12) position and frame of contacts.
         bodies: (n, 2).
+        consistent: whether no contact jams, see `holdfast.contact.no_slip`.
     """
 
     h: float
@@ -59,15 +60,20 @@ class Outcome:
     geom: np.ndarray
     place: np.ndarray
     bodies: np.ndarray
+    consistent: bool = True
 
     @cached_property
     def contacts(self) -> np.ndarray:
-        """Numbers of the constraints that are contacts the motion has closed."""
+        """Numbers of the constraints that are contacts the motion has closed, or that push or drag.
+
+        A contact that jams is held whatever presses it, and may separate.
+        """
         contacts = np.flatnonzero(self.kind == Kind.CONTACT)
         first = self.row[contacts]
         scale = np.abs(self.J[first]) @ np.abs(self.velocity) + np.abs(self.target[first])
         closed = self.J[first] @ self.velocity - self.target[first] <= 1e-9 * scale
-        return contacts[closed | (self.impulse[first] > 0.0)]
+        acts = np.logical_or.reduceat(np.append(self.impulse != 0.0, False), self.row[:-1])
+        return contacts[closed | acts[contacts]]
 
     def _of(self, kind: Kind) -> np.ndarray:
         return self.row[np.flatnonzero(self.kind == kind)]
@@ -157,6 +163,7 @@ class Outcome:
             pivots=0, loaded=loaded, active=self.J[:0], drag=np.zeros((len(self.v), len(self.v))),
             bilateral_rows=np.arange(len(joints)), rank=len(joints), rank_gap=np.inf,
             rank_ambiguous=False, law=self.law[contacts], mu=problem.mu, mu_v=problem.mu_v,
+            consistent=self.consistent,
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from holdfast._jit import COMPILED
 from holdfast.contact.arrays import SolveStatus
+from holdfast.contact.ladder import JAMMED
 from holdfast.contact.laws import Law
 from holdfast.errors import HoldfastError, StepWarning
 from holdfast.models import ContactModel
@@ -304,6 +305,7 @@ class Stages(StepMemory):
         """Constraints that were read, with the free motion and no forces."""
         _, answer, *_ = carve_in_python(self.record)
         answer.impulse[:], answer.state[:], answer.velocity[:] = 0.0, 0, self._keep["free"]
+        answer.report[:] = 0.0
         return self._copy_outcome()
 
     def _step_in_stages(self, data: Any) -> None:
@@ -337,6 +339,8 @@ class Stages(StepMemory):
             v = self._keep["before"][1 + own.nq : 1 + own.nq + own.nv]
             self._outcome = copy_outcome(arrays, answer, cs, v, float(self._get("h")),
                                          self.private.geom_body)  # fmt: skip
+            solved = not self._get("contact_free")
+            self._outcome.consistent = not (solved and answer.report[JAMMED] > 0.0)
             data = self._data()
             if not self._get("has_inertia") and isinstance(data, mujoco.MjData):
                 mujoco.mj_fullM(own, data, self._outcome.A)  # nothing touched: nobody needed it
