@@ -30,6 +30,7 @@ from holdfast.contact.newton import (
     certify,
     combine,
     fill,
+    law_residual,
     norm,
     product,
     relative_speeds,
@@ -207,11 +208,17 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         for k in range(sy.row[i], sy.row[i + 1]):
             v.r[k] = 0.0
     relative_speeds(sy, isl, sy.y0, v.uk)
+    rho, exact = o.active_compliance, rounding(isl)
+    combine(isl, sy.y0, 0.0, sy.y0, v.y)
+    least = law_residual(sy, isl, v.r, v.y, v.uk)
+    if least <= 0.1 * exact:  # the free motion
+        store(sy, isl, v.uk, v.u)
+        read_states(sy, isl, v.r, v.u, 0.0, state)
+        return least, 0
     for i in isl.member:
         if state[i] < 0:
             closes = sy.normal[i] == 0 or v.uk[sy.row[i]] <= 0.0
             state[i] = STICK if closes else OPEN
-    rho, exact = o.active_compliance, rounding(isl)
     sigma = scale_of(sy, isl, sy.y0, v.r)
     start(sy, isl, size, v, CG_work, acts, state, rho)
     total, stalled, slow, least, miss = 1, 0, 0, np.inf, 1.0
