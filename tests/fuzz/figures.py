@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import traceback
 import warnings
@@ -17,6 +18,8 @@ from fuzz.random_scenes import Scene
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 STEPS = 120  # of a scene
+DEEP = 1e-5  # penetration that is asked for, relative to the mean size
+ACCURATE = 1e-6  # of distances between surfaces, relative to the mean size
 PROBES = 6  # of a scene: states that a stepper without history steps, too
 
 
@@ -60,7 +63,8 @@ class Figures:
     steps: int = 0
     seconds: float = 0.0
     uncertified: int = 0
-    wild: int = 0  # steps in which something moves by more than its size or turns by a radian
+    wild: int = 0  # steps in which a body moves by more than the mean size or turns by a radian,
+    # and those after them that begin and end with overlap that such a step has left
     penetration: Spread = field(default_factory=lambda: Spread((1e-5, 1e-4, 1e-3)))
     force: Spread = field(default_factory=lambda: Spread((10.0, 100.0)))
     energy: Spread = field(default_factory=lambda: Spread((1e-9, 1e-6)))
@@ -100,8 +104,10 @@ class Ruler:
     """Measures states on data of its own."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.data = model, mujoco.MjData(model)
+        self.model = copy.copy(model)
+        self.data = mujoco.MjData(self.model)
         self.size = float(model.stat.meansize)
+        self.model.opt.ccd_tolerance = min(model.opt.ccd_tolerance, ACCURATE * self.size)
         self.weight = float(np.linalg.norm(model.opt.gravity) * model.body_mass.sum())
 
     def look(self, data: Any) -> tuple[float, float]:
@@ -137,13 +143,13 @@ class Ruler:
         """Sum of mass times speed [N s]."""
         return float(self.model.body_mass @ speeds)
 
-    def speeds(self, data: Any) -> np.ndarray:
-        """(nbody,) speed of the bodies' centres, and of their surfaces by spin [m/s]."""
+    def speeds(self) -> np.ndarray:
+        """(nbody,) of the last state: speed of centres, and of surfaces by spin [m/s]."""
         twist = np.zeros(6)
         found = np.zeros(self.model.nbody)
         radius = self.size
         for b in range(1, self.model.nbody):
-            mujoco.mj_objectVelocity(self.model, data, mujoco.mjtObj.mjOBJ_BODY, b, twist, 0)
+            mujoco.mj_objectVelocity(self.model, self.data, mujoco.mjtObj.mjOBJ_BODY, b, twist, 0)
             found[b] = np.linalg.norm(twist[3:]) + radius * np.linalg.norm(twist[:3])
         return found
 
@@ -169,6 +175,8 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
         figures.failed(error, scene.seed, -1)
         return
     ruler = Ruler(model)
+    ruler.look(data)
+    after, overlaps = ruler.speeds(), False
     h, scale = float(model.opt.timestep), ruler.weight * scene.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hf.StepWarning)
@@ -177,8 +185,7 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
             if k in probed:
                 probe(model, data, stepper, scene, figures, k)
             try:
-                before, place = ruler.speeds(data), data.qpos.copy()
-                fastest = float(np.abs(data.qvel).max(initial=0.0))
+                before, place = after, data.qpos.copy()
                 stepper.step(data)
             except Exception as error:
                 figures.failed(error, scene.seed, k)
@@ -188,12 +195,15 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
                 break
             figures.steps += 1
             deep, now = ruler.look(data)
-            fastest = max(fastest, float(np.abs(data.qvel).max(initial=0.0)))
-            if h * fastest * max(1.0, 1.0 / ruler.size) > 1.0:
+            after = ruler.speeds()
+            wild = h * max(before.max(initial=0.0), after.max(initial=0.0)) > ruler.size
+            overlaps = (wild or overlaps) and deep > DEEP * ruler.size
+            if wild or overlaps:
                 figures.wild += 1  # beyond what rows of the start of a step can tell
                 continue
             figures.penetration.see(deep / ruler.size, scene.seed, k)
-            drive = float(np.abs(data.actuator_force).sum()) / min(1.0, ruler.size)
+            drive = float(np.abs(data.qfrc_actuator + data.qfrc_passive).sum())
+            drive /= min(1.0, ruler.size)
             allowed = ruler.weight + drive + ruler.momentum(before) / h
             figures.force.see(ruler.largest_force(data) / allowed, scene.seed, k)
             if scene.passive and not stepper._get("contact_free"):  # else all is MuJoCo's own

@@ -26,7 +26,30 @@ def test_random_scenes() -> None:
     assert figures.penetration.above[2] == 0, figures  # above 1e-3
     assert figures.force.above[0] == 0, figures
     assert figures.energy.above[0] == 0, figures
-    assert figures.history.above[1] == 0, figures  # above 1e-9
+    assert figures.history.above[0] == 0, figures  # above 1e-12
+
+
+@pytest.mark.parametrize("seed", [121, 156, 158, 195, 293, 381, 409, 453, 454, 496, 529, 609])
+def test_a_step_depends_on_the_state_alone(seed: int) -> None:
+    """Scenes in which it depended on what was stepped before; each in its own way.
+
+    Narrow pyramids (156), rows listed again with the discrete integrator (195, 409), corrections
+    left out because others had not helped (158, 293), held where impulses were not zero (381, 454,
+    529), contacts kept from the last step (609), last step's states (the others).
+    """
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=40)
+    assert figures.history.count >= 30
+    assert figures.history.above[0] == 0, figures
+
+
+@pytest.mark.parametrize("seed", [158, 209, 361, 420, 67, 592])
+def test_round_bodies_do_not_sink_in(seed: int) -> None:
+    """Islands that could not be corrected beside those that had to be; bodies of a millimetre."""
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=0)
+    assert figures.penetration.above[0] <= 1, figures  # of 120 steps, above 1e-5 of the size
+    assert figures.penetration.above[1] == 0, figures  # above 1e-4
 
 
 def test_scenes_are_what_they_say() -> None:

@@ -34,7 +34,10 @@ def test_model_is_stepped_or_refused(path: Path) -> None:
         assert solution.momentum_residual() < 1e-9
         assert solution.penetration_speed() < 1e-9
         assert (solution.normal >= 0.0).all()
-        assert np.array_equal(solution.velocity, data.qvel)
+        if stepper._keep["displacement"].any():  # a correction is paid for with speed
+            np.testing.assert_allclose(data.qvel, solution.velocity, rtol=0.011)
+        else:
+            assert np.array_equal(solution.velocity, data.qvel)
         fastest = max(fastest, float(np.abs(data.qvel).max(initial=0.0)))
     assert np.isfinite(data.qpos).all()
     assert stepper.fastest_slip < 2e-6 * fastest  # tangents as close as the rank tolerance are one

@@ -768,15 +768,13 @@ def test_overlap_that_no_motion_removes_is_left_and_said_once() -> None:
             '<joint type="slide" axis="0 0 1"/>'
             '<geom type="box" size=".1 .1 .1" mass="1" friction="0"/></body>')  # fmt: skip
     model, data = load(walls + body)
-    stepper, tried = hf.Stepper(model), 0
+    stepper = hf.Stepper(model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for k in range(200):
+        for _ in range(200):
             stepper.step(data)
-            tried += k >= 100 and stepper.record["retry"][0] == 0
     said = [str(w.message) for w in caught if issubclass(w.category, hf.StepWarning)]
     assert len(said) == 1 and "overlap, and no motion removes it" in said[0]
-    assert tried <= 5  # of a hundred steps
     assert data.qpos[0] == data.qvel[0] == 0.0  # held in the middle
     h = model.opt.timestep
     assert data.qvel[1] == pytest.approx(-9.81 * 200 * h, rel=1e-9)  # and falls along the slot
@@ -954,7 +952,9 @@ def test_tolerances_are_options() -> None:
 _BLIND = hf.mujoco.StepOptions(sunk=0.5)
 
 
-@pytest.mark.parametrize("given", [{"sunk": -1.0}, {"seldom": 1.5}, {"touching": float("nan")}])
+@pytest.mark.parametrize(
+    "given", [{"sunk": -1.0}, {"hopeless_after": 1.5}, {"touching": float("nan")}]
+)
 def test_tolerances_are_checked(given: dict[str, float]) -> None:
     with pytest.raises(hf.InputError, match=next(iter(given))):
         hf.mujoco.StepOptions(**given)  # pyright: ignore[reportArgumentType]

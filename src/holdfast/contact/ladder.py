@@ -1,8 +1,8 @@
 """The ladder: ways to solve an island, the cheapest first.
 
-1. the impulses of the last step, as they are (`certify`);
-2. the states of the last step (`active_set.solve_states`); in a small island first those in which
-   all contacts stick that close or were pressed, because where they can, they do;
+1. the impulses of the last step, as they are, if nothing that touches moves (`certify`);
+2. the states that are given (`active_set.solve_states`); in a small island first those in which
+   all contacts stick that are to be pressed, because where they can, they do;
 3. large islands: a few steps of Newton's method from its impulses, if they are nearly an answer
    (`proximal.approach`); the interior-point method from nothing (`interior_point.follow_path`) and
    Newton's method from where it ends;
@@ -14,9 +14,11 @@
 A caller that only wants to know roughly where a motion leads gets an answer of residual
 `Numbers.rough` from large islands, as soon as there is one.
 
-Where given states are certified, the answer depends on nothing else. Where contacts are so many
-that equal sharing of the load would leave their cones, impulses stay near those that Newton's
-method began with.
+Where given states are certified, the answer depends on nothing else. In small islands it depends
+on the problem and these states alone: impulses of the last step are taken only where all that
+touches sticks, which is one motion whatever the impulses. Where contacts are so many that equal
+sharing of the load would leave their cones, impulses stay near those that Newton's method began
+with.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -34,7 +36,15 @@ from holdfast.contact.active_set import read_states, rounding, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.gauss_seidel import iterate_sweeps
 from holdfast.contact.interior_point import Interior, follow_path
-from holdfast.contact.newton import Island, Vectors, certify, norm, rebuild, scale_of
+from holdfast.contact.newton import (
+    Island,
+    Vectors,
+    certify,
+    norm,
+    rebuild,
+    relative_speeds,
+    scale_of,
+)
 from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
@@ -152,6 +162,36 @@ def is_steady(sy: System, isl: Island, y: np.ndarray, tolerance: float) -> bool:
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             change += square(y[j] - sy.before[j])
     return change <= square(tolerance * norm(isl, sy.y0))
+
+
+@kernel
+def nothing_acts(sy: System, isl: Island, r: np.ndarray) -> bool:
+    """Return whether all impulses of an island are zero."""
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            if r[k] != 0.0:
+                return False
+    return True
+
+
+@kernel
+def all_sticks(sy: System, isl: Island, r: np.ndarray, u: np.ndarray, tolerance: float) -> bool:
+    """Return whether nothing slides, and nothing that touches parts.
+
+    There is only one such motion, whatever the impulses that make it: the one next to the free
+    motion in which all rows of what touches hold.
+    """
+    for i in isl.member:
+        first, begin, kind = sy.row[i], sy.row[i] + sy.normal[i], sy.tangent[i]
+        if sy.normal[i] == 1:
+            if sy.c[first] < 0.0 and r[first] == 0.0:
+                continue
+            if not abs(u[first]) <= tolerance:
+                return False
+        for k in range(begin, sy.row[i + 1]):
+            if kind == DISC and not abs(u[k]) <= tolerance:
+                return False
+    return True
 
 
 @kernel
@@ -321,16 +361,24 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     v = wk.v
     least = certify(sy, isl, v.r, v.y, v.u)
     exact = rounding(isl)
+    large = isl.member.shape[0] > LARGE
     if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
-        read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-        return least
+        still = exact * scale_of(sy, isl, v.y, v.r)
+        if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):
+            read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+            return least
+    if not large:  # what was before does not matter
+        clear(sy, isl, v.r)
+        least = certify(sy, isl, v.r, v.y, v.u)
+        if least <= exact:
+            read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+            return least
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
     rung, total, at_hand = STATES, 0, False
-    large = isl.member.shape[0] > LARGE
     goal = max(o.certificate, o.rough) if large else o.certificate
     limit = LARGE_CHANGES if large else STATE_CHANGES
-    limit = 1 if least <= NEAR else limit
+    limit = 1 if large and least <= NEAR else limit
     if warm or not large:
         guess_states(sy, isl, v.u, state)
     tried = not large and (not warm or slides(sy, isl, state))
@@ -342,6 +390,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         elif warm:
             give_back(sy, isl, wk, state)
     if warm and not at_hand:
+        if not large:  # contacts slide as they did
+            relative_speeds(sy, isl, sy.before, v.u)
         miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         total += count
         at_hand = miss <= o.certificate

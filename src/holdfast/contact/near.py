@@ -2,8 +2,8 @@
 
 Lists reach as far as bodies can move in a step. Much of what is listed is not touched: a chain that
 swings has hundreds of contacts and limits within reach, and a few that matter. So the solve begins
-with those that are closed, that carried something in the last step or that the free motion closes
-by half, and with everything that has no open state; what its motion would exceed is added, until
+with those that are closed, that the motion before or the free motion closes by half, and with
+everything that has no open state; what its motion would exceed is added, until
 nothing is. The rest carries nothing, and the answer is one of the whole problem.
 """
 
@@ -92,8 +92,9 @@ def choose_near(a: Arrays, answer: Answer, near: float, chosen_out: np.ndarray) 
         target = a.target[first]
         chosen_out[i] = answer.state[i] != _LEFT_OUT and (
             a.law[i] > _VISCOUS
+            or answer.state[i] == _LEFT_OUT  # as it was given
             or target > -near
-            or answer.impulse[first] > 0.0
+            or row_speed(a, i, 0, answer.velocity) < HALF * target
             or row_speed(a, i, 0, a.free) < HALF * target
         )
         count += chosen_out[i]

@@ -15,7 +15,7 @@ contact, other rows         sliding, torsion and rolling, by the law of the pair
 
 MuJoCo finds ``J a + R f = a_ref`` for a compliant row; with ``p = h f`` and ``v+ = v + h a`` that
 is the row above. A compliant limit that presses is such a row, too, and one that does not carries
-nothing: `choose_limits` begins with those that pressed in the last step or that the free motion
+nothing: `choose_limits` begins with those that the motion before the step or the free motion
 exceeds, `revise_limits` releases those that pull and loads those that should press.
 
 Edges of friction pyramids are turned into the axes between them. A row that is shorter than the
@@ -36,9 +36,9 @@ from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, row_speed
 from holdfast.contact.ladder import REPORT
 from holdfast.linalg.views import vector
-from holdfast.mujoco import c_api, structs
+from holdfast.mujoco import structs
 from holdfast.mujoco.record import Status
-from holdfast.mujoco.smooth import ELLIPTIC
+from holdfast.mujoco.smooth import ELLIPTIC, list_rows
 from holdfast.mujoco.structs import (
     CONTACT_SIZE,
     booleans,
@@ -301,7 +301,7 @@ def read_constraints(s: Any, api: Any) -> int:
     Gaps are MuJoCo's distances, or those that the look-ahead has put in their place.
     """
     if not count_constraints(s):
-        list_elliptic(s, api)
+        list_elliptic(s, api)  # as `memory.has_narrow_pyramids` has not foreseen
         count_constraints(s)
     d = data_at(s.data)
     if size_needed(s) > s.work_size or d.ncon > s.capacity:
@@ -325,12 +325,11 @@ def read_constraints(s: Any, api: Any) -> int:
 
 @kernel
 def list_elliptic(s: Any, api: Any) -> None:
-    """List the rows again as axes of the contact frames, now and in later steps."""
+    """List the rows again as axes of the contact frames."""
     opt = structs.option_at(s.opt)
-    s.pyramids = s.pyramidal = 0
+    s.pyramidal = 0
     opt.cone = ELLIPTIC
-    c_api.call(api.mj_makeConstraint, s.model, s.data)
-    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+    list_rows(s, api)
 
 
 @inlined
@@ -583,10 +582,11 @@ def is_soft(arrays: Arrays, cs: Constraints, i: int) -> bool:
 
 
 @kernel
-def choose_limits(arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """Load the compliant limits that pressed in the last step, too."""
+def choose_limits(arrays: Arrays, cs: Constraints, before: np.ndarray) -> None:
+    """Load the compliant limits that the motion before the step exceeds, too."""
     for i in range(cs.kind.shape[0]):
-        if is_soft(arrays, cs, i) and answer.impulse[arrays.row[i]] > 0.0:
+        exceeds = row_speed(arrays, i, 0, before) < arrays.target[arrays.row[i]]
+        if is_soft(arrays, cs, i) and exceeds:
             arrays.law[i] = COMPLIANT
 
 

@@ -18,19 +18,19 @@ class History:
     corrections of the position went.
     """
 
-    scalars = ("left_time", "memo_count", "kept_count", "retry", "stuck", "last_left_over")
+    scalars = ("left_time", "memo_count", "kept_count", "stuck")
 
     def __init__(self, model: Any) -> None:
         self.left = np.full(model.nq, np.nan)
         self.mocap_pose = np.full((model.nmocap, 7), np.nan)
         self.values: dict[str, Any] = dict.fromkeys(self.scalars, 0) | {"left_time": np.nan}
-        self.memo_key, self.memo_state = np.zeros((2, 64), dtype=np.int64)
+        self.memo_key = np.zeros(64, dtype=np.int64)
         self.memo_impulse, self.memo_place = np.zeros((64, COLUMNS)), np.zeros((64, 3))
         self.kept_contacts = np.zeros(MOST * CONTACT_SIZE, dtype=np.uint8)
 
     def grow(self, size: int) -> None:
         """Make room for so many constraints; what is remembered stays."""
-        for name in ("memo_key", "memo_state", "memo_impulse", "memo_place"):
+        for name in ("memo_key", "memo_impulse", "memo_place"):
             before = getattr(self, name)
             after = np.zeros((size, *before.shape[1:]), before.dtype)
             after[: len(before)] = before

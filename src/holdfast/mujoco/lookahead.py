@@ -33,6 +33,7 @@ from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, Constraints
 from holdfast.mujoco.sleep import collide_trial
+from holdfast.mujoco.smooth import list_rows
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
 
 _UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
@@ -72,43 +73,53 @@ def look_ahead(
         NOTHING, GAPS: targets have changed, or LISTED: constraints have to be read again.
     """
     if reach.widen_exceeded(s, velocity, _UNLIMITED, s.touching * s.size):
-        list_again(s, api)
+        list_rows(s, api)
         return LISTED
     for k in range(cs.kind.shape[0]):
         cs.sunk[k] = 0.0
-    if not moved or s.ngeom == 0 or not sinks_in(s, api, velocity):
+    if not moved or s.ngeom == 0 or not sinks_in(s, api):
         return NOTHING
     return correct_gaps(s, api, arrays, cs, velocity)
 
 
 @kernel
-def list_again(s: Any, api: Any) -> None:
-    """List the rows again after contacts or margins have changed."""
-    c_api.call(api.mj_makeConstraint, s.model, s.data)
-    c_api.call(api.mj_referenceConstraint, s.model, s.data)
-
-
-@kernel
-def sinks_in(s: Any, api: Any, velocity: np.ndarray) -> bool:
-    """Move the bodies as a trial and list the contacts there; whether any has sunk in.
-
-    Margins stay as they are: pairs that have sunk in are looked at with all their contacts.
-    """
+def move_trial(s: Any, api: Any, velocity: int, h: float) -> None:
+    """Move the bodies as a trial, with the velocity at an address."""
     d, trial = data_at(s.data), data_at(s.trial)
     structs.copy(trial.qpos, d.qpos, 8 * s.nq)
     if s.nmocap > 0:
         structs.copy(trial.mocap_pos, d.mocap_pos, 24 * s.nmocap)
         structs.copy(trial.mocap_quat, d.mocap_quat, 32 * s.nmocap)
-    c_api.call_integrate(api.mj_integratePos, s.model, trial.qpos, s.velocity, s.h)
+    c_api.call_integrate(api.mj_integratePos, s.model, trial.qpos, velocity, h)
     c_api.call(api.mj_kinematics, s.model, s.trial)
-    collide_trial(s, api)
-    if any_deep(trial, -s.sunk * s.size):
-        return True
-    if s.curved == 0 or not reach.has_left_out(s, s.trial, s.touching * s.size):
-        return False
+
+
+@kernel
+def list_touching(s: Any, api: Any) -> None:
+    """List the contacts of the trial that touch or have sunk in, and no others.
+
+    Within margins wider than the geoms MuJoCo finds wrong distances between meshes, cylinders and
+    ellipsoids that have sunk in, and leaves out the nearest contacts of faces.
+    """
     reach.narrow_margins(s)
     collide_trial(s, api)
     reach.widen_margins(s)
+
+
+@kernel
+def sinks_in(s: Any, api: Any) -> bool:
+    """Return whether anything sinks in where the motion that was solved for leads.
+
+    Pairs that have sunk in are looked at with all contacts within the margins, if these show it.
+    """
+    trial = data_at(s.trial)
+    move_trial(s, api, s.velocity, s.h)
+    collide_trial(s, api)
+    if any_deep(trial, -s.sunk * s.size):
+        return True
+    if s.convex == 0:
+        return False
+    list_touching(s, api)
     return any_deep(trial, -s.sunk * s.size)
 
 
@@ -151,7 +162,7 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
         if likeness > s.similar_normal:
             cs.sunk[k] = max(cs.sunk[k], end - seen.dist)
     if found == LISTED:
-        list_again(s, api)
+        list_rows(s, api)
         set_new_gaps(s, before, velocity)
     return found
 

@@ -98,9 +98,7 @@ def forget(s: Any) -> None:
     for k in range(pose.shape[0]):
         pose[k] = np.nan
     s.left_time = np.nan
-    s.memo_count = s.kept_count = s.retry = s.stuck = 0
-    s.last_left_over = 0.0
-    s.pyramids = 1 - s.adhesive
+    s.memo_count = s.kept_count = s.stuck = 0
     s.uncertified = s.inconsistent = s.redone = 0
     s.deepest = s.fastest = s.corrected = 0.0
 

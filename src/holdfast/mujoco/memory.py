@@ -9,7 +9,9 @@ import numpy as np
 
 from holdfast.mujoco import c_api, smooth, structs
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.constraints import NO_FRICTION
 from holdfast.mujoco.history import History, no_data
+from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.pair_laws import PairLaws, law_kind
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.record import RECORD
@@ -20,6 +22,7 @@ from holdfast.mujoco.writeback import LIMIT_SENSORS
 _SINGLE = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 _BODY_EQUALITIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
 _REDUCED = (int(mujoco.mjtGeom.mjGEOM_CYLINDER), int(mujoco.mjtGeom.mjGEOM_MESH))
+_CONVEX = (*_REDUCED, int(mujoco.mjtGeom.mjGEOM_ELLIPSOID), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 
 
 class StepMemory:
@@ -65,7 +68,8 @@ class StepMemory:
             nM=len(own.M_colind), entries_of_D=len(own.D_colind),
             poly=own.dof_dampingpoly.shape[1], nsegment=len(private.segments),
             nmoving=len(private.moving), nstate=mujoco.mj_stateSize(own, smooth.STATE_KIND),
-            adhesive=private.adhesive, spins=private.spins, pyramids=not private.adhesive,
+            adhesive=private.adhesive, spins=private.spins,
+            pyramids=not (private.adhesive or has_narrow_pyramids(model)),
             chooses_sparse=_chooses_sparse(own), size=private.size, left_time=np.nan,
             api=c_api.functions().ctypes.data, model=own._address,
             opt=structs.option_address(own),
@@ -89,7 +93,8 @@ class StepMemory:
         kind, value = law_kind(self._laws.default)
         kinds, values = self._laws.numbers()
         self._set(default_law=kind, default_value=value, nrule=len(kinds),
-                  nlimit_sensor=len(sensors), curved=bool(curved.any()))  # fmt: skip
+                  nlimit_sensor=len(sensors), curved=bool(curved.any()),
+                  convex=bool(np.isin(model.geom_type, _CONVEX).any()))  # fmt: skip
         self._put(
             segments=private.segments, geom_body=private.geom_body.astype(np.int32),
             geom_root=root.astype(np.int32), geom_curved=curved.astype(np.int64),
@@ -103,7 +108,7 @@ class StepMemory:
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
             potential=np.zeros(2 * own.nv + 6 * own.nbody), displacement=np.zeros(own.nv),
-            now=np.zeros(2, dtype=np.int64),
+            now=np.zeros(2, dtype=np.int64), row_numbers=np.zeros(2 * _most_rows(own)),
         )  # fmt: skip
         self._uncouple()
         self._grow(0, 16)
@@ -131,6 +136,7 @@ class StepMemory:
         self._put(tree=tree, block=block, tree_of=of_dof.astype(np.int64), tree_of_body=body_tree,
                   M_at=in_M, D_at=in_D, inertia=np.zeros(block[-1]), scratch=scratch,
                   factor=np.zeros(block[-1]), factored=np.zeros(len(size), dtype=np.int64),
+                  island=np.zeros(len(size), dtype=np.int64),
                   below=np.zeros(block[-1] + model.nv, dtype=np.int64))  # fmt: skip
         self._set(ntree=len(size), nblock=block[-1], nD=len(in_D))
 
@@ -160,9 +166,9 @@ class StepMemory:
             self._put_history(history)
 
     def _put_history(self, history: History) -> None:
-        self._put(memo_key=history.memo_key, memo_state=history.memo_state,
-                  memo_impulse=history.memo_impulse, memo_place=history.memo_place,
-                  left=history.left, mocap_pose=history.mocap_pose,
+        self._put(memo_key=history.memo_key, memo_impulse=history.memo_impulse,
+                  memo_place=history.memo_place, left=history.left,
+                  mocap_pose=history.mocap_pose,
                   kept_contacts=history.kept_contacts)  # fmt: skip
         self._set(memo_size=len(history.memo_key))
 
@@ -182,6 +188,25 @@ class StepMemory:
         self._set(**found[1].values)
         self._history = found[1]
         self._data = found[0]
+
+
+def _most_rows(own: Any) -> int:
+    """Most rows that the constraints of a model have which are no contacts."""
+    return 6 * own.neq + own.nv + 2 * own.njnt + 3 * own.ntendon
+
+
+def has_narrow_pyramids(model: Any) -> bool:
+    """Whether a geom has a friction so small that edges of pyramids do not determine its axes.
+
+    Then rows are listed as axes in all steps; where only the model's pairs or later changes of
+    friction make a pyramid narrow, they are listed twice in that step.
+    """
+    sliding, torsion, rolling = np.array(model.geom_friction).T
+    dim, narrow = np.array(model.geom_condim), DEFAULT.narrow_pyramid
+    for least, friction in ((3, sliding), (4, torsion), (6, rolling)):
+        if np.any((dim >= least) & (friction > NO_FRICTION) & (friction < narrow)):
+            return True
+    return False
 
 
 def _chooses_sparse(own: Any) -> bool:

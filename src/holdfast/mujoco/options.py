@@ -28,7 +28,8 @@ class StepOptions:
         mocap_turn: a mocap body that turns by more in a step was placed, not moved [rad].
         memo_window: number of entries of the last step to search for a constraint: the order of
             constraints changes little from step to step.
-        sunk: penetration above which a step is solved again.
+        sunk: penetration above which a step is solved again; MuJoCo's collision detection is asked
+            for this accuracy, too, where the model's own `ccd_tolerance` is less.
         bend: square of the turn of a coordinate in a step, in radians or mean sizes, above which
             its path is so curved that the surfaces are checked where the step ends.
         same_place: part of the smaller geom's radius within which points are one contact.
@@ -47,13 +48,13 @@ class StepOptions:
             over the mean size for angles.
         held_compliance: compliance of rows that hold in a correction, relative to their bodies.
         paid: largest part of the kinetic energy of an island that may be spent on a correction.
+        corrections: how often displacements are found at most, each after a look at the surfaces
+            where the last ones lead, if what is violated is more than `sunk`.
         deep: penetration above which a correction is made even if no kinetic energy pays for it.
         helpful: part of the possible improvement that a correction must bring to count as helpful.
-        slight: violations below this are always corrected, whether or not it helped before.
-        stuck_after: number of unhelpful corrections in a row after which fewer are attempted.
-        hopeless_after: number of unhelpful corrections in a row after which a warning says that the
-            violation cannot be corrected.
-        seldom: largest number of steps between corrections that have not helped.
+        slight: violations below this are always corrected, whether or not it helps.
+        hopeless_after: number of steps in a row without a correction that helps after which a
+            warning says that the violation cannot be corrected.
         friction_excess: relative excess over the declared friction that causes a warning.
         no_force: impulses below this part of the largest one count as zero.
     """
@@ -83,12 +84,11 @@ class StepOptions:
     correction_lever: float = 20.0
     held_compliance: float = 1e-7
     paid: float = 0.02
+    corrections: int = 3
     deep: float = 1e-4
     helpful: float = 0.1
     slight: float = 1e-3
-    stuck_after: int = 5
     hopeless_after: int = 10
-    seldom: int = 64
     friction_excess: float = 1e-6
     no_force: float = 1e-9
 

@@ -3,7 +3,8 @@
 Where edges or faces are nearly parallel, MuJoCo lists some points where two bodies touch and
 not others; the look-ahead finds those when the bodies begin to sink in, and the step is solved
 again. A pile at rest would go through this in every step. So a contact that was added, is pressed
-and stays where it is, is in the list of the next step from the beginning.
+and whose bodies do not move at all, is in the list of the next step from the beginning. If they
+move in that step, it is taken without: what a step does depends on the state alone.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false

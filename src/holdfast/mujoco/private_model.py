@@ -93,6 +93,7 @@ class PrivateModel:
         own.disableflags = self.user_flags | smooth.DISABLED
         own.enableflags, own.integrator = self.enabled, self.integrator
         own.solver, own.noslip_iterations, own.cone = smooth.NEWTON, 0, smooth.ELLIPTIC
+        own.ccd_tolerance = min(own.ccd_tolerance, DEFAULT.sunk * self.size)
 
     @property
     def discrete(self) -> bool:

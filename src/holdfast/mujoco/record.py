@@ -64,15 +64,15 @@ _COUNTS = (
     "nlimit_sensor", "neq",
 )  # fmt: skip
 _CHOICES = (
-    "adhesive", "curved", "spins", "chooses_sparse", "pyramids", "correct", "rigid_equalities",
-    "rigid_limits", "quiet", "integrate", "default_law", "callbacks", "strict",
+    "adhesive", "convex", "curved", "spins", "chooses_sparse", "pyramids", "correct",
+    "rigid_equalities", "rigid_limits", "quiet", "integrate", "default_law", "callbacks", "strict",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "lookaheads", "only_read", "status", "solve_status", "begun", "sparse",
     "pyramidal", "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
-    "capacity_needed", "constraints", "rows", "panels", "entries", "retry",
+    "capacity_needed", "constraints", "rows", "panels", "entries",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
-    "told_overlap", "told_rk4", "told_uncertified", "collided",
+    "told_overlap", "told_rk4", "told_uncertified", "collided", "kept_rows", "kept_limits",
 )  # fmt: skip
 _LOOP = (  # of many steps in one call
     "more",  # steps to take after the one under way
@@ -99,17 +99,18 @@ _TABLES = (  # made once per stepper
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential",
-    "inertia", "factor", "below", "factored", "free", "scratch", "displacement",
+    "inertia", "factor", "below", "factored", "free", "scratch", "displacement", "island",
+    "row_numbers",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
-    "memo_key", "memo_state", "memo_impulse", "memo_place", "left", "mocap_pose", "kept_contacts",
+    "memo_key", "memo_impulse", "memo_place", "left", "mocap_pose", "kept_contacts",
 )  # fmt: skip
 _SIZES = (
     "work_size", "capacity", "memo_size", "memo_count", "kept_count", "nwarned", "nblock",
 )  # fmt: skip
 _NUMBERS = (
-    "h", "size", "default_value", "left_time", "deepest", "left_over", "last_left_over",
-    "depth", "fastest", "corrected", "residual", "until",
+    "h", "size", "default_value", "left_time", "deepest", "left_over",
+    "fastest", "corrected", "residual", "until",
 )  # fmt: skip
 
 RECORD = np.dtype(

@@ -64,6 +64,7 @@ _ENERGY = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
 STATE_KIND = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _AFTER_VELOCITY = int(mujoco.mjtStage.mjSTAGE_VEL)
 
+ALL = 1 << 40  # more than all contacts
 LARGEST = float(mujoco.mjMAXVAL)  # beyond this a state has diverged, by MuJoCo's rule
 
 
@@ -121,6 +122,7 @@ def follow_user(s: Any) -> None:
     opt.enableflags = (opt.enableflags & KEPT) | sleeps
     opt.solver = NEWTON
     opt.noslip_iterations = 0
+    opt.ccd_tolerance = min(opt.ccd_tolerance, s.sunk * s.size)
     if s.integrator == RK4:
         opt.integrator = EULER
     s.sparse = opt.jacobian == SPARSE or (opt.jacobian == AUTO and s.chooses_sparse == 1)
@@ -191,6 +193,7 @@ def rotation_between(a: np.ndarray, b: np.ndarray, turn_out: np.ndarray) -> floa
 def check_state(s: Any, api: Any) -> int:
     """Keep the state before the step; return DONE, or what is wrong with it."""
     d = data_at(s.data)
+    s.collided = ALL  # until contacts are listed that collision detection has not found
     c_api.call_state(api.mj_getState, s.model, s.data, s.before, np.int32(STATE_KIND))
     if not (s.h > 0.0 and s.h < np.inf):
         return Status.BAD_TIMESTEP
@@ -270,6 +273,32 @@ def list_constraints(s: Any, api: Any) -> None:
 
 
 @kernel
+def keep_rows(s: Any) -> None:
+    """Keep compliance and reference of equalities, friction and limits for `list_rows`.
+
+    With the discrete integrator MuJoCo finds them at the end of its pipeline only.
+    """
+    d = data_at(s.data)
+    if s.integrator == DISCRETE:
+        s.kept_limits = np.int64(d.nl)
+        s.kept_rows = np.int64(d.ne) + np.int64(d.nf) + s.kept_limits
+        structs.copy(s.row_numbers, d.efc_R, 8 * s.kept_rows)
+        structs.copy(s.row_numbers + 8 * s.kept_rows, d.efc_aref, 8 * s.kept_rows)
+
+
+@kernel
+def list_rows(s: Any, api: Any) -> None:
+    """List the rows of the constraints again, after contacts, margins or cones have changed."""
+    d = data_at(s.data)
+    c_api.call(api.mj_makeConstraint, s.model, s.data)
+    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+    if s.integrator == DISCRETE:
+        same = s.kept_rows if d.nl == s.kept_limits else s.kept_rows - s.kept_limits
+        structs.copy(d.efc_R, s.row_numbers, 8 * same)
+        structs.copy(d.efc_aref, s.row_numbers + 8 * s.kept_rows, 8 * same)
+
+
+@kernel
 def use_touching_margins(s: Any) -> None:
     """Widen the user's margins by a hair: bodies that touch without sinking in do attract."""
     hair = s.adhesion_margin * s.size
@@ -321,8 +350,9 @@ def list_reachable(s: Any, api: Any) -> None:
     """List what can be reached in this step; adhesion needed the user's margins before."""
     c_api.call(api.mj_comVel, s.model, s.data)
     reach.widen_margins(s)
-    list_constraints(s, api)
-    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+    c_api.call(api.mj_collision, s.model, s.data)
+    complete_contacts(s, api)
+    list_rows(s, api)
 
 
 @kernel

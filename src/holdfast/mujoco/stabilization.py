@@ -4,19 +4,20 @@ The smallest displacement, as the inertia measures it, that leaves no penetratio
 first order:
 
     minimise 1/2 dq' A dq   subject to   N (h v+ + dq) >= -gap,   J dq = -error,
-                                         S dq = T dq = R dq = 0 at contacts that are pressed
+                                         S dq = T dq = R dq = 0 at contacts that touch
 
-This is a contact problem, too, with displacements for velocities: contacts are frictionless,
-pressed ones drag so much that they do not move, and so does what holds an equality. No velocity is
-added.
+This is a contact problem, too, with displacements for velocities: contacts are frictionless, those
+that touch drag so much that they do not move, and so does what holds an equality. No velocity is
+added. Each island is corrected by itself: one that cannot be does not keep others from it.
 
-Lifted out, a body gains potential energy. Its island pays with what it has lost in the step, and
+Lifted out, a body gains potential energy. Its island pays with what impulses have taken, and
 where that is not enough, as for a body that rolls, with kinetic energy: all its velocities become
 smaller by the same small part. Where that is not enough either, the body is lifted by a part, and
 the rest waits; unless it is so deep that no step can have led there: bodies that were placed in
-each other are lifted out at once, and the drift of joints is free, too. What is done depends on the
-state alone, not on how it came about; but what no displacement can remove, as the overlap of
-neighbouring links, is tried seldom.
+each other are lifted out at once, and the drift of joints is free, too. Where violations are deep,
+the surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
+neighbouring links would push joints about for ever. What is done depends on the state alone, not on
+how it came about.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -33,6 +34,7 @@ from holdfast.contact.arrays import Answer, Arrays, ContactState, SolveStatus, r
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.near import solve_near
 from holdfast.contact.options import DEFAULT
+from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     COMPLIANT,
@@ -47,31 +49,38 @@ from holdfast.mujoco.constraints import (
     is_longer,
     is_soft,
 )
+from holdfast.mujoco.lookahead import list_touching, move_trial, taken_back
 from holdfast.mujoco.sleep import hold
 from holdfast.mujoco.smooth import factors
-from holdfast.mujoco.structs import data_at, floats, words
+from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, words
 
-OPTIONS = DEFAULT.numbers()  # of the contact solve
+OPEN, STICK = int(ContactState.OPEN), int(ContactState.STICK)
 LEFT_OUT = int(ContactState.LEFT_OUT)
+OPTIONS = DEFAULT.numbers()  # of the contact solve
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
 @kernel
 def violations(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) -> None:
     """Find the deepest penetration before the step, and the worst violation left after it."""
-    deepest = left = depth = 0.0
+    deepest = left = 0.0
     for i in range(cs.kind.shape[0]):
-        if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
-            if is_soft(arrays, cs, i) or is_short(s, arrays, i):
-                continue
-            left = max(left, -end_gap(s, arrays, cs, i, velocity))
-            depth = max(depth, -cs.gap[i])
-            if cs.kind[i] == CONTACT:
-                deepest = max(deepest, -cs.gap[i])
-        elif arrays.law[i] == RIGID and arrays.target[arrays.row[i]] == 0.0:
-            left, depth = max(left, abs(cs.gap[i])), max(depth, abs(cs.gap[i]))
-    s.left_over, s.depth = left, depth
+        left = max(left, violation(s, arrays, cs, i, velocity))
+        if cs.kind[i] == CONTACT and not is_short(s, arrays, i):
+            deepest = max(deepest, -cs.gap[i])
+    s.left_over = left
     s.deepest = max(s.deepest, deepest)
+
+
+@kernel
+def violation(s: Any, arrays: Arrays, cs: Constraints, i: int, velocity: np.ndarray) -> float:
+    """Return how far constraint i is violated after the step, if a correction may help."""
+    if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+        if is_soft(arrays, cs, i) or is_short(s, arrays, i):
+            return 0.0
+        return max(-end_gap(s, arrays, cs, i, velocity), 0.0)
+    drifts = arrays.law[i] == RIGID and arrays.target[arrays.row[i]] == 0.0
+    return abs(cs.gap[i]) if drifts else 0.0
 
 
 @kernel
@@ -120,7 +129,7 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
             gap = end_gap(s, arrays, cs, i, answer.velocity)
             to.law[i] = FRICTIONLESS
             to.target[first] = 0.0 if is_short(s, arrays, i) else max(-gap, -s.correction_step)
-            if held and answer.impulse[first] > 0.0 and arrays.row[i + 1] - first > 1:
+            if held and gap <= s.touching * s.size and arrays.row[i + 1] - first > 1:
                 to.law[i] = VISCOUS
                 for r in range(first + 1, arrays.row[i + 1]):
                     to.compliance[r] = s.held_compliance * mobility(arrays, i, r - first)
@@ -137,16 +146,21 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
 @kernel
 def correction_size(s: Any) -> int:
     """Return the length of the arrays of a correction, without what its solve needs."""
-    return 2 * s.constraints + 5 * s.rows + s.nv + REPORT
+    return 2 * s.constraints + 5 * s.rows + 2 * s.nv + REPORT
 
 
 @kernel
-def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int) -> bool:
-    """Find the displacement; False if there is none, or not enough memory to look for it."""
+def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
+    """Return the island of constraint i, see `label_islands`; -1 if it touches no tree."""
+    p = arrays.panel[i]
+    return label[arrays.panel_tree[p]] if p < arrays.panel[i + 1] else -1
+
+
+@kernel
+def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
+             rest: int) -> bool:  # fmt: skip
+    """Fill the displacements of all islands that need one; False if some cannot be corrected."""
     n, nr, nv = s.constraints, s.rows, s.nv
-    size = s.work_size - (rest - s.work) // 8
-    if correction_size(s) > size:
-        return False
     at = rest
     law, state = words(at, 1, n)[0], words(at + 8 * n, 1, n)[0]
     at += 16 * n
@@ -156,41 +170,172 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int)
     at += 16 * nr
     impulse, free = floats(at, 1, nr)[0], floats(at + 8 * nr, 1, nv)[0]
     at += 8 * (nr + nv)
+    way = floats(at, 1, nv)[0]
+    at += 8 * nv
     report = floats(at, 1, REPORT)[0]
     at += 8 * REPORT
     to = Arrays(
         arrays.tree, arrays.block, arrays.inertia, free, law, arrays.row, arrays.panel,
         arrays.panel_tree, arrays.panel_at, arrays.values, target, friction, bound, compliance,
     )  # fmt: skip
+    found = Answer(way, impulse, state, report)
     dq = floats(s.displacement, 1, nv)[0]
-    found = Answer(dq, impulse, state, report)
-    left = s.work_size - (at - s.work) // 8
-    work, integers = floats(at, 1, left)[0], words(at, 1, left)[0]
+    for j in range(nv):
+        dq[j] = 0.0
+    whole = True
+    for island in range(s.ntree):
+        if label[island] != island:
+            continue
+        left = 0.0
+        for i in range(n):
+            if island_of(arrays, label, i) == island:
+                left = max(left, violation(s, arrays, cs, i, answer.velocity))
+        if left <= s.uncorrected * s.size:
+            continue
+        if not displace_island(s, arrays, cs, answer, label, island, left, to, found, at):
+            whole = False
+            continue
+        for t in range(s.ntree):
+            if label[t] == island:
+                for j in range(arrays.tree[t], arrays.tree[t + 1]):
+                    dq[j] = way[j]
+    return whole
+
+
+@kernel
+def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
+                    island: int, left: float, to: Arrays, found: Answer,
+                    at: int) -> bool:  # fmt: skip
+    """Fill the displacement of one island; False if there is none.
+
+    Args:
+        s: the record of the step.
+        arrays: the contact problem.
+        cs: its constraints.
+        answer: its solution.
+        label: island of each tree.
+        island: the one that is corrected.
+        left: its worst violation.
+        to: arrays of the problem of the displacement; are filled.
+        found: its answer; is filled.
+        at: address of what is left of the work array.
+    """
+    size = s.work_size - (at - s.work) // 8
+    work, integers = floats(at, 1, size)[0], words(at, 1, size)[0]
+    largest = min(s.correction_step, s.correction_lever * left / min(1.0, s.size))
+    solved = False
     for held in (True, False):  # without the tangents if they are in the way
         correction_problem(s, arrays, cs, answer, held, to)
-        for j in range(nv):
-            dq[j] = 0.0
-        for r in range(nr):
-            impulse[r] = 0.0
-        for i in range(n):  # what is pressed or violated will hold, the rest will not
-            pressed = answer.impulse[arrays.row[i]] != 0.0 or target[arrays.row[i]] > 0.0
-            state[i] = 1 if pressed else 0
-            if law[i] == DRY:  # without a limit it carries nothing
-                state[i] = LEFT_OUT
-        near = s.near * s.size
-        status = solve_near(to, factors(s), found, work, integers, near, OPTIONS)
-        if status != _SOLVED and status != _APPROXIMATE:
-            continue
-        largest = min(s.correction_step, s.correction_lever * s.left_over / min(1.0, s.size))
-        if widest(dq) <= largest:
+        for j in range(s.nv):
+            found.velocity[j] = 0.0
+        for r in range(s.rows):
+            found.impulse[r] = 0.0
+        for i in range(s.constraints):  # what touches will hold, the rest will not
+            touches = to.target[arrays.row[i]] >= -s.touching * s.size
+            found.state[i] = STICK if touches else OPEN
+            if to.law[i] == DRY or island_of(arrays, label, i) != island:
+                found.state[i] = LEFT_OUT  # dry friction without a limit carries nothing
+        status = solve_near(to, factors(s), found, work, integers, s.near * s.size, OPTIONS)
+        solved = status in (_SOLVED, _APPROXIMATE)
+        if solved and widest(found.velocity) <= largest:
             return True
-    status_ok = status in (_SOLVED, _APPROXIMATE)
-    if not status_ok or not widest(dq) < np.inf:
+    longest = widest(found.velocity)
+    if not solved or not longest < np.inf:
         return False
-    scale = largest / max(widest(dq), largest)
-    for j in range(nv):
-        dq[j] *= scale
+    for j in range(s.nv):
+        found.velocity[j] *= largest / longest
     return True
+
+
+@kernel
+def measure_again(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray,
+                  dq: np.ndarray) -> bool:  # fmt: skip
+    """Look at the surfaces where displacements lead; note how deep contacts have sunk in.
+
+    Rows are those of the beginning of the step: where bodies turn far, they are not quite right
+    about its end. Return whether anything is deeper than it seemed.
+    """
+    trial, found, points = data_at(s.trial), False, floats(s.scratch, 2, 3)
+    move_trial(s, api, s.displacement, 1.0)
+    list_touching(s, api)
+    for e in range(trial.ncon):
+        seen = contact_at(trial.contact + e * CONTACT_SIZE)
+        if not seen.dist < -s.uncorrected * s.size:
+            continue
+        taken_back(data_at(s.data), trial, np.int64(seen.geom[0]), seen, points[0])
+        taken_back(data_at(s.data), trial, np.int64(seen.geom[1]), seen, points[1])
+        k = most_alike(s, cs, seen, points)
+        if k < 0 or is_short(s, arrays, k):
+            continue
+        end = cs.gap[k] + s.h * row_speed(arrays, k, 0, velocity) + row_speed(arrays, k, 0, dq)
+        if end - seen.dist > cs.sunk[k]:
+            cs.sunk[k] = end - seen.dist
+            found = True
+    return found
+
+
+@kernel
+def most_alike(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> int:
+    """Return the nearest contact of the same geoms and with a similar normal; -1 if there is none.
+
+    Args:
+        s: the record of the step.
+        cs: its constraints.
+        seen: a contact of the trial.
+        points: (2, 3) where its point was at the beginning of the step, as part of either geom.
+    """
+    best, least = -1, np.inf
+    for k in range(cs.kind.shape[0]):
+        if cs.kind[k] != CONTACT or cs.geom[k, 0] != seen.geom[0] or cs.geom[k, 1] != seen.geom[1]:
+            continue
+        cosine = one = other = 0.0
+        for e in range(3):
+            cosine += seen.frame[e] * cs.place[k, 3 + e]
+            one += square(points[0, e] - cs.place[k, e])
+            other += square(points[1, e] - cs.place[k, e])
+        if cosine > s.similar_normal and min(one, other) < least:
+            best, least = k, min(one, other)
+    return best
+
+
+@kernel
+def drop_useless(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
+                 label: np.ndarray, dq: np.ndarray) -> bool:  # fmt: skip
+    """Leave deep violations as they are where a displacement does not help; whether there are any.
+
+    The surfaces are looked at where the displacements lead.
+    """
+    trial, useless, moved = data_at(s.trial), False, False
+    for island in range(s.ntree):
+        if label[island] != island:
+            continue
+        left = 0.0
+        for i in range(cs.kind.shape[0]):
+            if cs.kind[i] == CONTACT and island_of(arrays, label, i) == island:
+                left = max(left, violation(s, arrays, cs, i, answer.velocity))
+        if left <= s.slight * s.size:
+            continue
+        if not moved:
+            move_trial(s, api, s.displacement, 1.0)
+            list_touching(s, api)
+            moved = True
+        after = 0.0
+        for i in range(cs.kind.shape[0]):
+            if cs.kind[i] != CONTACT or island_of(arrays, label, i) != island:
+                continue
+            if violation(s, arrays, cs, i, answer.velocity) < 0.5 * left:
+                continue
+            for e in range(trial.ncon):
+                seen = contact_at(trial.contact + e * CONTACT_SIZE)
+                if seen.geom[0] == cs.geom[i, 0] and seen.geom[1] == cs.geom[i, 1]:
+                    after = max(after, -seen.dist)
+        if after > left - s.helpful * min(left, s.correction_step):
+            useless = True
+            for t in range(s.ntree):
+                if label[t] == island:
+                    for j in range(arrays.tree[t], arrays.tree[t + 1]):
+                        dq[j] = 0.0
+    return useless
 
 
 @kernel
@@ -247,46 +392,44 @@ def label_islands(arrays: Arrays, label: np.ndarray) -> None:
 
 
 @kernel
-def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndarray,
-        dq: np.ndarray) -> bool:  # fmt: skip
-    """Let each island pay for its displacement: with what the step has taken out, then with speed.
+def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
+        before: np.ndarray, dq: np.ndarray) -> None:  # fmt: skip
+    """Let each island pay for its displacement: with what impulses have taken, then with speed.
 
-    A step takes out ``1/2 |v+ - v|^2 - p v+``. Return whether a correction was made shorter.
+    Impulses p take ``-1/2 p (v + v+)`` out of the motion; of that, what gravity has put in while
+    they acted is not lost: a step takes out ``1/2 |v+ - v|^2 - p v+`` altogether. The lesser of the
+    two pays, since the motion of bodies that spin changes without impulses, too.
     """
     d, trees = data_at(s.data), s.ntree
-    label = words(s.scratch, 1, trees)[0]
     pull = floats(s.potential, 1, s.nv)[0]
     qvel, qacc = floats(d.qvel, 1, s.nv)[0], floats(d.qacc, 1, s.nv)[0]
     warmstart = floats(d.qacc_warmstart, 1, s.nv)[0]
-    label_islands(arrays, label)
-    shortened = False
     for island in range(trees):
         if label[island] != island:
             continue
-        cost = lost = kinetic = deep = 0.0
+        cost = change = kinetic = deep = first = last = 0.0
         for t in range(trees):
             if label[t] == island:
                 begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
                 for i in range(size):
                     cost -= pull[begin + i] * dq[begin + i]
-                    change = answer.velocity[begin + i] - before[begin + i]
+                    by = answer.velocity[begin + i] - before[begin + i]
                     for j in range(size):
-                        other = answer.velocity[begin + j] - before[begin + j]
                         mass = 0.5 * arrays.inertia[arrays.block[t] + i * size + j]
-                        lost += mass * change * other
+                        change += mass * by * (answer.velocity[begin + j] - before[begin + j])
                         kinetic += mass * qvel[begin + i] * qvel[begin + j]
         if cost <= 0.0:
             continue
         for i in range(cs.kind.shape[0]):
-            if arrays.panel[i] < arrays.panel[i + 1] and (
-                label[arrays.panel_tree[arrays.panel[i]]] == island
-            ):
+            if island_of(arrays, label, i) == island:
                 if (cs.kind[i] == CONTACT or cs.kind[i] == LIMIT) and not is_soft(arrays, cs, i):
                     deep = max(deep, -end_gap(s, arrays, cs, i, answer.velocity))
                 for r in range(arrays.row[i], arrays.row[i + 1]):
                     if answer.impulse[r] != 0.0:
-                        speed = row_speed(arrays, i, r - arrays.row[i], answer.velocity)
-                        lost -= answer.impulse[r] * speed
+                        e = r - arrays.row[i]
+                        first += answer.impulse[r] * row_speed(arrays, i, e, before)
+                        last += answer.impulse[r] * row_speed(arrays, i, e, answer.velocity)
+        lost = min(-0.5 * (first + last), change - last)
         owed = cost - max(lost, 0.0)
         if not owed > 0.0:
             continue
@@ -294,7 +437,6 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
         part = 1.0
         if paid < owed and deep <= s.deep * s.size:
             part = (max(lost, 0.0) + paid) / cost
-            shortened = shortened or deep > s.uncorrected * s.size
         slower = np.sqrt(1.0 - paid / kinetic) if paid > 0.0 else 1.0
         for t in range(trees):
             if label[t] == island:
@@ -302,12 +444,11 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
                     dq[j] *= part
                     qvel[j] *= slower
                     qacc[j] = warmstart[j] = (qvel[j] - before[j]) / s.h
-    return shortened
 
 
 @kernel
-def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int,
-              given: bool) -> None:  # fmt: skip
+def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
+              rest: int) -> None:  # fmt: skip
     """Correct the position after the step, if there is anything to correct.
 
     Args:
@@ -317,57 +458,32 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         cs: its constraints.
         answer: its solution.
         rest: address of what is left of the work array.
-        given: whether the position at its start was not left there by the last step.
     """
+    dq = floats(s.displacement, 1, s.nv)[0]
+    for j in range(s.nv):
+        dq[j] = 0.0
     if s.correct == 0 or s.left_over <= s.uncorrected * s.size:
-        s.stuck = s.retry = 0
-        s.last_left_over = 0.0
+        s.stuck = 0
         return
-    if given:
-        s.stuck = s.retry = 0
-        s.last_left_over = 0.0
-    judge_last(s)
-    if s.retry > 0:
-        s.retry -= 1
+    d, label = data_at(s.data), words(s.island, 1, s.ntree)[0]
+    label_islands(arrays, label)
+    whole = displace(s, arrays, cs, answer, label, rest)
+    for _ in range(1, s.corrections):
+        deep = s.left_over > s.sunk * s.size
+        if not deep or not measure_again(s, api, arrays, cs, answer.velocity, dq):
+            break
+        whole = displace(s, arrays, cs, answer, label, rest)
+    useless = drop_useless(s, api, arrays, cs, answer, label, dq)
+    s.stuck = 0 if whole and not useless else s.stuck + 1
+    if widest(dq) == 0.0:
         return
-    if not displace(s, arrays, cs, answer, rest):
-        s.stuck += 1
-        wait_longer(s)
-        return
-    d, dq = data_at(s.data), floats(s.displacement, 1, s.nv)[0]
     drifts = False
     for i in range(cs.kind.shape[0]):
         drifts = drifts or (arrays.law[i] == RIGID and abs(cs.gap[i]) > s.touching * s.size)
-    waits = False
     if not drifts:
         potential_force(s, api)
-        waits = pay(s, arrays, cs, answer, floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], dq)
+        before = floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0]
+        pay(s, arrays, cs, answer, label, before, dq)
     hold(s, dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))
-    s.last_left_over = 0.0 if waits else s.left_over  # more is to come: nothing to judge
-
-
-@kernel
-def judge_last(s: Any) -> None:
-    """See whether the correction of the last step, if there was one, has helped."""
-    last = s.last_left_over
-    if last == 0.0:
-        return
-    s.last_left_over = 0.0
-    if last <= s.slight * s.size:
-        return
-    if s.depth > last - s.helpful * min(last, s.correction_step):
-        s.stuck += 1
-        wait_longer(s)
-    else:
-        s.stuck = s.retry = 0
-
-
-@kernel
-def wait_longer(s: Any) -> None:
-    """Let more and more steps pass between corrections that do not help."""
-    if s.stuck >= s.hopeless_after:
-        s.retry = s.seldom
-    elif s.stuck >= s.stuck_after:
-        s.retry = 1 << (s.stuck - s.stuck_after + 1)

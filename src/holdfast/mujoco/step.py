@@ -15,6 +15,7 @@ from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
 from holdfast.contact.ladder import JAMMED, RESIDUAL
 from holdfast.contact.near import memory_needed, solve_near
 from holdfast.contact.options import DEFAULT, Numbers
+from holdfast.contact.prediction import predict_states
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
@@ -31,7 +32,6 @@ from holdfast.mujoco.constraints import (
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
-from holdfast.mujoco.persistent import is_given
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.sleep import SLEEP, find_islands, hold
 from holdfast.mujoco.smooth import (
@@ -46,12 +46,14 @@ from holdfast.mujoco.smooth import (
     factors,
     fill_inertia,
     is_finite,
+    keep_rows,
     list_reachable,
+    list_rows,
     smooth,
 )
 from holdfast.mujoco.stabilization import correction_size, stabilize, violations
 from holdfast.mujoco.structs import data_at, floats, words
-from holdfast.mujoco.warm_start import keep_added, recall, remember
+from holdfast.mujoco.warm_start import keep_added, kept_moves, recall, remember
 from holdfast.mujoco.writeback import (
     integrate,
     list_as_user,
@@ -111,12 +113,22 @@ def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: 
     """
     if s.rigid_limits == 1:
         return solve_contacts(s, arrays, answer, rest, rough)
-    choose_limits(arrays, cs, answer)
+    choose_limits(arrays, cs, floats(data_at(s.data).qvel, 1, s.nv)[0])
     status, left = solve_contacts(s, arrays, answer, rest, rough), s.limit_rounds
     while status == Status.DONE and revise_limits(arrays, cs, answer, left > 0):
         left -= 1
         status = solve_contacts(s, arrays, answer, rest, rough)
     return status
+
+
+@kernel
+def read_problem(s: Any, api: Any) -> int:
+    """Stage 2: fill the arrays of the solve; return DONE or MORE_MEMORY."""
+    status = read_constraints(s, api)
+    if status != Status.DONE:
+        return status
+    arrays, _, _, rest = carve(s)
+    return Status.DONE if has_room(s, arrays, rest) else Status.MORE_MEMORY
 
 
 @kernel
@@ -132,13 +144,11 @@ def find_motion(s: Any, api: Any) -> int:
             list_reachable(s, api)
             take_gaps(s)
         s.has_inertia = 1
-    status = read_constraints(s, api)
+    status = read_problem(s, api)
     if status != Status.DONE:
         return status
     arrays, answer, cs, rest = carve(s)
     rough = 0.0
-    if not has_room(s, arrays, rest):
-        return Status.MORE_MEMORY
     if s.only_read == 1:
         return Status.STOPPED
     if s.integrator != DISCRETE and is_free(s, arrays, cs):
@@ -151,8 +161,22 @@ def find_motion(s: Any, api: Any) -> int:
             answer.state[i] = 0
     else:
         recall(s, arrays, cs, answer)
-        rough = s.rough if s.lookahead_rounds > 0 else 0.0
+        if s.lookaheads == 0:
+            predict_states(arrays, floats(data_at(s.data).qvel, 1, s.nv)[0], answer.state)
+        else:  # memory had to grow
+            predict_states(arrays, answer.velocity, answer.state)
+        rough = s.rough
         status = solve_limits(s, arrays, cs, answer, rest, rough)
+        if status == Status.DONE and s.lookaheads == 0 and kept_moves(s, arrays, cs, answer):
+            data_at(s.data).ncon, s.kept_count = s.collided, 0
+            list_rows(s, api)
+            status = read_problem(s, api)
+            if status != Status.DONE:
+                return status
+            arrays, answer, cs, rest = carve(s)
+            recall(s, arrays, cs, answer)
+            predict_states(arrays, floats(data_at(s.data).qvel, 1, s.nv)[0], answer.state)
+            status = solve_limits(s, arrays, cs, answer, rest, rough)
     while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
@@ -169,15 +193,14 @@ def find_motion(s: Any, api: Any) -> int:
         s.redone += 1
         remember(s, arrays, cs, answer)
         if found == LISTED:
-            status = read_constraints(s, api)
+            status = read_problem(s, api)
             if status != Status.DONE:
                 return status
             arrays, answer, cs, rest = carve(s)
-            if not has_room(s, arrays, rest):
-                return Status.MORE_MEMORY
             recall(s, arrays, cs, answer)
         else:
             update_gaps(s, arrays, cs)
+        predict_states(arrays, answer.velocity, answer.state)
         status = solve_limits(s, arrays, cs, answer, rest, rough)
     return status
 
@@ -273,11 +296,10 @@ def sliding_speed(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> fl
 @kernel
 def finish(s: Any, api: Any) -> int:
     """Stages 5 and 6 after the forces are written: integrate, correct the position, report."""
-    given = is_given(s)
     arrays, answer, cs, rest = carve(s)
     integrate(s, api)
     violations(s, arrays, cs, answer.velocity)
-    stabilize(s, api, arrays, cs, answer, rest, given)
+    stabilize(s, api, arrays, cs, answer, rest)
     remember(s, arrays, cs, answer)
     keep_added(s, arrays, cs, answer)
     leave(s)
@@ -304,6 +326,7 @@ def prepare_motion(s: Any, api: Any) -> int:
             s.work_needed, s.capacity_needed = s.work_size, d.ncon
             return Status.MORE_MEMORY
         take_gaps(s)
+        keep_rows(s)
         s.has_gaps = 1
     return find_motion(s, api)
 

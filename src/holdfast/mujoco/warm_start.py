@@ -26,7 +26,6 @@ from holdfast.mujoco.constraints import COLUMNS, CONTACT, Constraints
 from holdfast.mujoco.constraints import MOST as MOST_OF_PAIR
 from holdfast.mujoco.structs import CONTACT_SIZE, data_at, floats, words
 
-UNKNOWN = -1
 MOST = 64  # contacts of the look-ahead that are kept; further ones are found anew
 
 
@@ -89,13 +88,12 @@ def is_nearest(s: Any, cs: Constraints, i: int, place: np.ndarray) -> bool:
 
 @kernel
 def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """Fill impulses and states of the last step; zero and UNKNOWN for what is new."""
+    """Fill impulses of the last step; zero for what is new."""
     count = s.memo_count
-    key, state = words(s.memo_key, 1, count)[0], words(s.memo_state, 1, count)[0]
+    key = words(s.memo_key, 1, count)[0]
     impulse, place = floats(s.memo_impulse, count, COLUMNS), floats(s.memo_place, count, 3)
     next_ = 0
     for i in range(cs.key.shape[0]):
-        answer.state[i] = UNKNOWN
         first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
         for e in range(dim):
             answer.impulse[first + e] = 0.0
@@ -109,7 +107,6 @@ def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
                 next_ = k
                 if contact:
                     k = nearest(s, cs, i, k)
-                answer.state[i] = state[k]
                 if not contact or is_nearest(s, cs, i, place[k]):
                     for r in range(dim):
                         answer.impulse[first + r] = impulse[k, r]
@@ -118,12 +115,12 @@ def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
 
 @kernel
 def remember(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """Keep impulses and states for the next step."""
+    """Keep impulses for the next step."""
     count = min(cs.key.shape[0], s.memo_size)
-    key, state = words(s.memo_key, 1, count)[0], words(s.memo_state, 1, count)[0]
+    key = words(s.memo_key, 1, count)[0]
     impulse, place = floats(s.memo_impulse, count, COLUMNS), floats(s.memo_place, count, 3)
     for i in range(count):
-        key[i], state[i] = cs.key[i], answer.state[i]
+        key[i] = cs.key[i]
         place[i, 0], place[i, 1], place[i, 2] = place_of(s, cs, i)
         first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
         for e in range(COLUMNS):
@@ -133,13 +130,27 @@ def remember(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
 
 @kernel
 def rests(s: Any, arrays: Arrays, i: int, velocity: np.ndarray) -> bool:
-    """Return whether the trees of constraint i hardly move in the step."""
-    fastest = 0.0
+    """Return whether the trees of constraint i neither moved nor move, nor were corrected."""
+    before, dq = floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], floats(s.displacement, 1, s.nv)[0]
     for p in range(arrays.panel[i], arrays.panel[i + 1]):
         t = arrays.panel_tree[p]
         for j in range(arrays.tree[t], arrays.tree[t + 1]):
-            fastest = max(fastest, abs(velocity[j]))
-    return s.h * fastest <= s.touching * min(1.0, s.size)
+            if before[j] != 0.0 or velocity[j] != 0.0 or dq[j] != 0.0:
+                return False
+    return True
+
+
+@kernel
+def kept_moves(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> bool:
+    """Return whether bodies of a contact that was kept move after all.
+
+    Then the step is taken without it, as if nothing had been kept.
+    """
+    for k in range(cs.kind.shape[0]):
+        kept = cs.kind[k] == CONTACT and cs.source[k] >= s.collided
+        if kept and not rests(s, arrays, k, answer.velocity):
+            return True
+    return False
 
 
 @kernel
