@@ -86,9 +86,7 @@ class Problem:
             elif kind == LINEAR:
                 left[here] = u[here] + self.R[here] * r[here]
             elif kind == DISC and not self.normal[i]:
-                left[first] = r[first] - np.copysign(
-                    self.bound[i], self.r[first] - self.u[first]
-                )
+                left[first] = r[first] - np.copysign(self.bound[i], self.r[first] - self.u[first])
             elif kind == DISC and state == SLIDE:
                 pull = self.r[here] - self.u[here]
                 size, limit = np.linalg.norm(pull), self.mu[i] * self.r[first]

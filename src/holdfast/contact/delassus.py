@@ -40,7 +40,7 @@ def carries(sy: System, i: int, state: int) -> bool:
         return True
     if kind == DISC:
         return sy.normal[i] == 0 or state == STICK
-    return kind == HELD or kind == LINEAR
+    return kind in (HELD, LINEAR)
 
 
 @kernel
