@@ -16,8 +16,6 @@ from holdfast.mujoco.step import carve_in_python
 from holdfast.mujoco.warm_start import is_nearest
 from holdfast.tools import scenes
 
-_FULL = int(mujoco.mjtState.mjSTATE_FULLPHYSICS)
-
 
 @entry
 def has_it(address, cs, i, place):

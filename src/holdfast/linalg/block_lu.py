@@ -3,8 +3,8 @@
 The Newton matrix of an island couples two kinematic trees only where a constraint touches both.
 Its blocks are dense, its pattern is symmetric, its values need not be. Trees are eliminated in an
 order of minimum degree (`order_trees`), which also lists the blocks that fill in; `factor` then
-overwrites them with L (unit diagonal) and U, with the reciprocals of its diagonal. There is no
-pivoting between rows: the matrices are the identity plus terms whose symmetric part is positive
+overwrites them with L (unit diagonal) and U, of whose diagonal it stores the reciprocals. There is
+no pivoting between rows: the matrices are the identity plus terms whose symmetric part is positive
 where Newton's method is any good, and a pivot that is not positive is reported.
 """
 

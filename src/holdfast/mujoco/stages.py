@@ -56,10 +56,8 @@ class Stages(StepMemory):
         self._stepped = False
         self._whole = False  # whether the record is complete, and no step is under way
         super().__init__(model, laws)
-        self._status, self._more = (
-            memoryview(self.record["status"]),
-            memoryview(self.record["more"]),
-        )
+        shown: Any = self.record
+        self._status, self._more = memoryview(shown["status"]), memoryview(shown["more"])
         self._call = (
             c_api.guarded(step_at, self.record.ctypes.data) if COMPILED
             else lambda: step_at.call(self.record.ctypes.data)
