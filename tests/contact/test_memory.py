@@ -16,7 +16,10 @@ MARK = 1.25e-77
 
 
 def chain(seed: int, bodies: int, size: int) -> ContactProblem:
-    """Bodies in one row that touch their neighbours, one with a brake, and two that are alone."""
+    """Bodies in one row that touch their neighbours, and two that are alone.
+
+    Contacts resist turning, some twice; there are a brake, a joint and a limit.
+    """
     rng = np.random.default_rng(seed)
     m = bodies * size
     N, S, T = np.zeros((3, bodies - 3, m))
@@ -25,9 +28,16 @@ def chain(seed: int, bodies: int, size: int) -> ContactProblem:
             rows[i, i * size : (i + 2) * size] = rng.normal(size=2 * size)
     D = np.zeros((1, m))
     D[0, -1] = 1.0
+    J, U = np.zeros((2, 1, m))
+    J[0, :2], U[0, size : size + 2] = rng.normal(size=(2, 2))
+    R_contact = np.arange(2 * (bodies - 3)) // 2
+    R = np.zeros((len(R_contact), m))
+    for row, i in zip(R, R_contact, strict=True):
+        row[i * size : (i + 2) * size] = rng.normal(size=2 * size)
     A = rng.normal(size=(bodies, size, size))
     return ContactProblem(M=A @ A.transpose(0, 2, 1) + np.eye(size), v=rng.normal(size=m), N=N, S=S,
-                          T=T, mu=0.5, D=D, D_bound=[0.1])  # fmt: skip
+                          T=T, R=R[:-1], R_contact=R_contact[:-1], mu=0.5, mu_R=0.1, D=D,
+                          D_bound=[0.1], J=J, U=U)  # fmt: skip
 
 
 @pytest.mark.parametrize("law", [LawKind.COULOMB, LawKind.NO_SLIP, LawKind.FRICTIONLESS])

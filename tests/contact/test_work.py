@@ -45,6 +45,25 @@ def test_wrong_states_are_put_right(guess: ContactState) -> None:
     assert found.report[FACTORISATIONS] <= 12
 
 
+def test_a_few_contacts_are_solved_by_splitting() -> None:
+    """Points in pairs, with nothing known of them: states that splitting ends in are the answer."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        N, S, T = np.zeros((3, 4, 12))
+        for i in range(4):
+            axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+            for rows, axis in zip((N, S, T), axes, strict=True):
+                rows[i, 3 * i : 3 * i + 3] = axis
+                if i:
+                    rows[i, 3 * i - 3 : 3 * i] = -axis
+        p = ContactProblem(M=np.tile(np.eye(3), (4, 1, 1)), v=rng.normal(size=12), N=N, S=S, T=T,
+                           mu=0.5)  # fmt: skip
+        found = solve(p, LawKind.COULOMB)
+        assert found.status == SolveStatus.SOLVED
+        assert found.report[RUNG] <= Rung.SPLITTING
+        assert found.report[FACTORISATIONS] <= 15
+
+
 def test_frictionless_contact_is_a_projection() -> None:
     """The nearest motion that closes no gap, by nonnegative least squares, in a few systems."""
     for seed in range(12):
