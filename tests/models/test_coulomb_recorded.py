@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 import holdfast as hf
 from contact_cases import Fields, contact_fields
-from holdfast import ContactProblem, Coulomb, InfeasibleError, InputError, Mixed
-from recorded_cases import CASES, recorded
+from contact_generators import generate
+from holdfast import (
+    ContactProblem,
+    Coulomb,
+    InfeasibleError,
+    InputError,
+    Mixed,
+    UncertifiedError,
+)
+from recorded_cases import CASES, DATA, recorded
 from reference import Problem, is_farkas
 
 CERTIFICATE = 1e-10
@@ -155,3 +163,23 @@ def test_redundant_joints_that_nearly_agree() -> None:
     )
     solution = Coulomb().solve(problem)
     assert abs(solution.velocity[0] - 1.0) <= 2e-7
+
+
+@pytest.mark.parametrize("seed", [7190, 7418])
+def test_a_jam_on_copies_that_differ_in_the_seventh_digit(seed: int) -> None:
+    """Solved with less friction; with more, nothing but the digits of the copies limits the jam."""
+    problem = generate(seed)
+    assert problem.mu is not None
+    assert Coulomb(mu=0.5 * problem.mu).solve(problem).is_exact(CERTIFICATE)
+    try:
+        solution = Coulomb().solve(problem)
+    except UncertifiedError as error:
+        assert "nearly dependent" in str(error)
+        assert error.result is not None and error.result.law_residual() <= 1e-8
+    else:
+        assert solution.is_exact(CERTIFICATE)
+
+
+def test_every_recorded_problem_is_tried() -> None:
+    folder = DATA / "contact_problems"
+    assert {file.stem for file in folder.glob("*.npz")} == set(CASES)

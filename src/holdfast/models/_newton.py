@@ -31,6 +31,7 @@ from holdfast.models._velocity import solve_velocity
 FREE = int(LawKind.FRICTIONLESS)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 CONVEX = (FREE, int(LawKind.VISCOUS))
+CANCEL = 1e3  # times the motion: larger impulses of an answer cancel each other
 
 
 def solve_newton(
@@ -205,10 +206,17 @@ def _refuse(
     problem: ContactProblem, solved: Solved, numbers: Numbers, best: ContactSolution
 ) -> NoReturn:
     if solved.status in (SolveStatus.FAILED, SolveStatus.APPROXIMATE):
+        size = float((best.normal * best.lengths("N")).max(initial=0.0) / best.scale)
+        advice = "save the problem of this error (.problem.save) and report it"
+        if size > CANCEL:
+            advice = (
+                f"its impulses are {size:.0e} times the motion and cancel each other, because "
+                "contacts jam whose rows are nearly dependent: make rows that are meant to be "
+                "equal the same, or leave the copies out"
+            )
         raise UncertifiedError(
             f"no certified answer was found: the best one misses the law of a contact by "
-            f"{solved.residual:.1e}, more than {numbers.certificate:.0e} of the motion; save the "
-            "problem of this error (.problem.save) and report it",
+            f"{solved.residual:.1e}, more than {numbers.certificate:.0e} of the motion; {advice}",
             status=best.status, problem=problem, result=best,
         )  # fmt: skip
     raise SolveError(
