@@ -32,7 +32,6 @@ from holdfast.contact.newton import (
     fill,
     norm,
     product,
-    relative_speeds,
     scale_of,
 )
 from holdfast.contact.options import Numbers
