@@ -251,7 +251,8 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
         dq: np.ndarray) -> bool:  # fmt: skip
     """Let each island pay for its displacement: with what the step has taken out, then with speed.
 
-    A step takes out ``1/2 |v+ - v|^2 - p v+``. Return whether a correction was made shorter.
+    A step takes out ``1/2 |v+ - v|^2 - p v+``. Return whether the correction of the worst violation
+    was made shorter.
     """
     d, trees = data_at(s.data), s.ntree
     label = words(s.scratch, 1, trees)[0]
@@ -294,7 +295,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, before: np.ndar
         part = 1.0
         if paid < owed and deep <= s.deep * s.size:
             part = (max(lost, 0.0) + paid) / cost
-            shortened = shortened or deep > s.uncorrected * s.size
+            shortened = shortened or deep >= s.left_over
         slower = np.sqrt(1.0 - paid / kinetic) if paid > 0.0 else 1.0
         for t in range(trees):
             if label[t] == island:
