@@ -5,7 +5,8 @@
 Needs the extra `models`; a package that is not installed is left out. Every model runs in a process
 of its own with a limit of time, in two phases from the same state: still (no control) and driven
 (smooth random control). The two steppers take turns, one step each, and who comes first changes
-from step to step; times are medians. A model counts once in the summary, with its worse phase.
+from step to step; times are medians, of the processor's time: on a busy machine the longer of two
+steps would be interrupted more often. A model counts once in the summary, with its worse phase.
 
 force    the largest normal force of a contact over what could explain it: weight, actuators and
          the momentum of the state before the step, divided by h; with ours and with MuJoCo
@@ -144,14 +145,14 @@ class Side:
             return
         self.data.ctrl[:] = control
         could = explained(self.model, self.data)
-        begin = time.perf_counter()
+        begin = time.thread_time()
         try:
             self.step(self.data)
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"[:300]
             self.problem = getattr(error, "problem", None)
             return
-        self.times.append(time.perf_counter() - begin)
+        self.times.append(time.thread_time() - begin)
         if any(self.data.warning[int(kind)].number for kind in _BAD):
             self.failure = "diverged"
             return

@@ -780,6 +780,50 @@ def test_overlap_that_no_motion_removes_is_left_and_said_once() -> None:
     assert data.qvel[1] == pytest.approx(-9.81 * 200 * h, rel=1e-9)  # and falls along the slot
 
 
+def test_links_that_overlap_at_their_joint_are_left_alone() -> None:
+    """Deep in each other, with a normal that passes 2 mm from the axis: no contact, said once.
+
+    Kept as a contact, friction would block the joint, with forces as large as it takes.
+    """
+    world = ('<geom name="base" pos="0 0 .002" size=".1"/><body name="arm">'
+             '<joint axis="0 1 0"/><geom name="arm" pos=".05 0 0" size=".1"/>'
+             '<geom pos=".4 0 0" size=".05"/></body>')  # fmt: skip
+    model, data = load(world)
+    apart, other = load(world, '<contact><exclude body1="world" body2="arm"/></contact>')
+    stepper = hf.Stepper(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        stepper.step(data, 100)
+    said = [str(w.message) for w in caught if issubclass(w.category, hf.StepWarning)]
+    assert len(said) == 1 and "base and arm overlap" in said[0]
+    hf.step(apart, other, 100)
+    assert abs(other.qvel[0]) > 1.0
+    np.testing.assert_allclose(data.qpos, other.qpos, rtol=1e-9)
+    np.testing.assert_allclose(data.qvel, other.qvel, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("speed", "margin", "rows"),
+    [((0.0, 10.0), 0.0, 0), ((3.0, 10.0), 0.0, 3), ((0.0, 10.0), 0.01, 3)],
+    ids=["side by side", "approaching", "within the user's margin"],
+)
+def test_only_surfaces_that_may_meet_have_rows(
+    speed: tuple[float, float], margin: float, rows: int
+) -> None:
+    """Two balls, 5 mm apart, that fly 2 cm in a step: the margins of both reach farther."""
+    ball = '<body pos="{} 0 0"><freejoint/><geom size=".1" margin="{}"/></body>'
+    model, data = load(ball.format(0, margin) + ball.format(0.205, 0.0), option='cone="elliptic"')
+    data.qvel[:2], data.qvel[6:8] = speed, (0.0, 10.0)
+    stepper = hf.Stepper(model)
+    stepper.smooth(data)
+    assert data.ncon == 1 and data.contact.dist[0] == pytest.approx(0.005, rel=1e-9)
+    assert data.nefc == rows
+    stepper.solve(data)
+    stepper.finish(data)
+    far = np.linalg.norm(data.qpos[7:10] - data.qpos[:3])
+    assert far == pytest.approx(0.205 - min(speed[0] * model.opt.timestep, 0.005), rel=1e-9)
+
+
 def test_squeezed_between_a_wall_and_a_driven_wall_is_an_error() -> None:
     """A box between two walls, one of them driven through it: no motion, and a proof."""
     world = (

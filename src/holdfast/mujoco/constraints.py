@@ -20,6 +20,7 @@ exceeds, `revise_limits` releases those that pull and loads those that should pr
 
 Edges of friction pyramids are turned into the axes between them. A row that is shorter than the
 rounding of the geometry, as that of a contact whose normal passes through a joint axis, is zero.
+Links that overlap for good, deeper than a turn of their joints could undo, are no contact.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false, reportAssignmentType=false
@@ -311,7 +312,7 @@ def read_constraints(s: Any, api: Any) -> int:
     li = listed(s)
     arrays.row[0] = arrays.panel[0] = 0
     others = np.int64(d.ne) + np.int64(d.nf) + np.int64(d.nl)
-    entry = 0
+    entry = s.overlaps = 0
     for r in range(others):
         entry = read_row(s, d, li, r, entry, arrays, cs)
     k = others
@@ -320,6 +321,8 @@ def read_constraints(s: Any, api: Any) -> int:
         if c.efc_address >= 0:
             entry = read_contact(s, li, c, i, k, entry, arrays, cs)
             k += 1
+    for p in range(arrays.panel[k], s.panels):  # of contacts that are left alone
+        arrays.panel_tree[p] = arrays.panel_at[p] = 0
     return Status.DONE
 
 
@@ -449,7 +452,7 @@ def read_contact(
     s: Any, li: Listed, c: Any, i: int, k: int, entry: int, arrays: Arrays, cs: Constraints
 ) -> int:
     """Read contact i as constraint k; return where the next panel begins."""
-    row, dim, given = arrays.row[k], contact_dim(c), np.int64(c.dim)
+    row, dim, given, start = arrays.row[k], contact_dim(c), np.int64(c.dim), entry
     a, b = np.int64(c.geom[0]), np.int64(c.geom[1])
     gap = floats(s.gaps, 1, s.capacity)[0, i]
     cs.kind[k], cs.source[k], cs.dim[k] = CONTACT, i, given
@@ -485,6 +488,9 @@ def read_contact(
             entry += size
     arrays.panel[k + 1] = p
     drop_rounding(s, c, k, dim, arrays)
+    if overlaps_for_good(s, arrays, k, gap):  # without panels it takes no part
+        arrays.panel[k + 1], entry = arrays.panel[k], start
+        s.overlaps += 1
     law, value = law_of(s, a, b)
     if dim == 1 or (law == VISCOUS and (value == 0.0 or gap > s.touching * s.size)):
         law = FRICTIONLESS
@@ -518,6 +524,29 @@ def drop_rounding(s: Any, c: Any, k: int, dim: int, arrays: Arrays) -> None:
             begin = arrays.panel_at[p] + e * size
             for j in range(begin, begin + size):
                 arrays.values[j] = 0.0
+
+
+@inlined
+def overlaps_for_good(s: Any, arrays: Arrays, k: int, gap: float) -> bool:
+    """Return whether a contact is so deep, and its lever so short, that no motion takes it out.
+
+    Links of a mechanism often overlap where they are joined, and the normal passes near the axis.
+    Kept, such a contact would have to carry any force, and its friction would block the joint.
+    """
+    if -gap <= s.deep * s.size or is_longer(arrays, k, 0, s.overlap_lever * min(1.0, s.size)):
+        return False
+    lever = 0.0
+    for p in range(arrays.panel[k], arrays.panel[k + 1]):
+        t, at = arrays.panel_tree[p], arrays.panel_at[p]
+        for j in range(at, at + arrays.tree[t + 1] - arrays.tree[t]):
+            lever += abs(arrays.values[j])
+    return -gap > s.overlap_turn * lever
+
+
+@inlined
+def takes_part(arrays: Arrays, i: int) -> bool:
+    """Return whether a constraint has coordinates, and is no overlap that is left alone."""
+    return arrays.panel[i + 1] > arrays.panel[i]
 
 
 @inlined
@@ -567,7 +596,8 @@ def is_free(s: Any, arrays: Arrays, cs: Constraints) -> bool:
     for i in range(cs.kind.shape[0]):
         if cs.kind[i] == EQUALITY or cs.kind[i] == FRICTION or arrays.law[i] == VISCOUS:
             return False
-        if cs.gap[i] < -s.touching * s.size and not is_soft(arrays, cs, i):
+        deep = cs.gap[i] < -s.touching * s.size and takes_part(arrays, i)
+        if deep and not is_soft(arrays, cs, i):
             return False
         speed = row_speed(arrays, i, 0, arrays.free)
         if speed < arrays.target[arrays.row[i]]:

@@ -31,12 +31,14 @@ from holdfast.contact.arrays import Arrays, row_speed
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.constraints import CONTACT, Constraints
+from holdfast.mujoco.constraints import CONTACT, Constraints, takes_part
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.smooth import list_rows
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
 
 _UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+
+OVERLAP = 0.1  # part of the mean size: deeper than this are bodies that were placed in each other
 
 # What a look ahead finds: nothing, gaps that are smaller than they seemed, or a longer list.
 NOTHING, GAPS, LISTED = range(3)
@@ -142,7 +144,7 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
     for e in range(trial.ncon):
         at = trial.contact + e * CONTACT_SIZE
         seen = contact_at(at)
-        if not pair_sinks(trial, seen, deep):
+        if not pair_sinks(trial, seen, deep) or overlapped(s, arrays, cs, seen):
             continue
         taken_back(d, trial, np.int64(seen.geom[0]), seen, work[0])
         taken_back(d, trial, np.int64(seen.geom[1]), seen, work[1])
@@ -176,6 +178,21 @@ def pair_sinks(trial: Any, seen: Any, deep: float) -> bool:
     for i in range(trial.ncon):
         c = contact_at(trial.contact + i * CONTACT_SIZE)
         if c.dist < deep and c.geom[0] == seen.geom[0] and c.geom[1] == seen.geom[1]:
+            return True
+    return False
+
+
+@kernel
+def overlapped(s: Any, arrays: Arrays, cs: Constraints, seen: Any) -> bool:
+    """Return whether a contact's pair of geoms was deep in each other before the step, or for good.
+
+    Where surfaces overlap by much, normals turn quickly, and contacts that were added from step to
+    step would squeeze the bodies. What was deep before is corrected, or left alone.
+    """
+    for k in range(cs.kind.shape[0]):
+        same = cs.geom[k, 0] == seen.geom[0] and cs.geom[k, 1] == seen.geom[1]
+        deep = cs.gap[k] < -OVERLAP * s.size or not takes_part(arrays, k)
+        if same and deep and cs.kind[k] == CONTACT:
             return True
     return False
 

@@ -24,6 +24,9 @@ class StepOptions:
         touching: gaps below this count as closed.
         adhesion_margin: distance below which surfaces with adhesion attract each other.
         row_rounding: rows of contacts shorter than this part of the size of the scene are rounding.
+        overlap_lever: part of the mean size below which the lever of a normal is short,
+        overlap_turn: motion of all coordinates [rad, m] to first order above which an overlap with
+            a short lever is left alone: rows say nothing about turns of more than about a radian.
         narrow_pyramid: friction below which the edges of a pyramid do not determine its axes.
         mocap_turn: a mocap body that turns by more in a step was placed, not moved [rad].
         memo_window: number of entries of the last step to search for a constraint: the order of
@@ -65,6 +68,8 @@ class StepOptions:
     touching: float = 1e-6
     adhesion_margin: float = 1e-7
     row_rounding: float = 1e-10
+    overlap_lever: float = 0.25
+    overlap_turn: float = 1.0
     narrow_pyramid: float = 1e-3
     mocap_turn: float = 1.5
     memo_window: int = 64

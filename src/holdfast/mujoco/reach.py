@@ -1,7 +1,8 @@
 """Margins that reach as far as bodies and joints can move in one step.
 
 A contact or limit is listed if the step may reach it. One listed too late costs a position
-correction in the next step, one listed in vain costs a row that carries nothing.
+correction in the next step, one listed in vain costs a row that carries nothing. Margins belong to
+geoms, not to pairs, so they list more than can be reached; `leave_out_unreachable` looks again.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -29,6 +30,7 @@ from holdfast.mujoco.structs import (
 
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
 KEPT_CONTACTS = 4  # that MuJoCo keeps of a face and a convex geom
+SIDEWAYS = 1.0 / 3.0  # part of the speed along a surface that may become one towards it
 NEAR_MARGINS = 1e4  # a pair whose contacts are farther than this times that does not touch
 
 
@@ -211,6 +213,80 @@ def add_nearest(s: Any, api: Any) -> None:
             added = contact_at(place)
             added.includemargin, added.exclude, added.efc_address = 1.0, 0, -1
             c_api.call_pointer(api.mj_addContact, s.model, s.data, place)
+
+
+@kernel
+def pair_margin(s: Any, a: int, b: int) -> float:
+    """Return the margin that the user's model gives to the contacts of two geoms."""
+    one, other = integers(s.pair_geom1, 1, s.npair)[0], integers(s.pair_geom2, 1, s.npair)[0]
+    for k in range(s.npair):
+        if (one[k] == a and other[k] == b) or (one[k] == b and other[k] == a):
+            return floats(s.user_pair_margin, 1, s.npair)[0, k]
+    margin = floats(s.user_geom_margin, 1, s.ngeom)[0]
+    return (margin[a] if a >= 0 else 0.0) + (margin[b] if b >= 0 else 0.0)
+
+
+@kernel
+def add_speed_of_point(s: Any, d: Any, g: int, c: Any, sign: float, v_inout: np.ndarray) -> None:
+    """Add to v_inout the velocity, times a sign, of the point of geom g where a contact is."""
+    w = floats(d.cvel, s.nbody, 6)[integers(s.geom_body, 1, s.ngeom)[0, g]]
+    centre = floats(d.subtree_com, s.nbody, 3)[integers(s.geom_root, 1, s.ngeom)[0, g]]
+    x, y, z = c.pos[0] - centre[0], c.pos[1] - centre[1], c.pos[2] - centre[2]
+    v_inout[0] += sign * (w[3] + w[1] * z - w[2] * y)
+    v_inout[1] += sign * (w[4] + w[2] * x - w[0] * z)
+    v_inout[2] += sign * (w[5] + w[0] * y - w[1] * x)
+
+
+@kernel
+def can_meet(s: Any, d: Any, c: Any, fall: float) -> bool:
+    """Return whether the surfaces of a contact may meet in this step."""
+    a, b = np.int64(c.geom[0]), np.int64(c.geom[1])
+    mocap = words(s.geom_mocap, 1, s.ngeom)[0]
+    if c.dist <= 0.0 or a < 0 or b < 0 or mocap[a] >= 0 or mocap[b] >= 0:
+        return True
+    v = floats(s.scratch, 1, 3)[0]
+    v[0] = v[1] = v[2] = 0.0
+    add_speed_of_point(s, d, b, c, 1.0, v)
+    add_speed_of_point(s, d, a, c, -1.0, v)
+    closing = -(c.frame[0] * v[0] + c.frame[1] * v[1] + c.frame[2] * v[2])
+    speed = np.sqrt(square(v[0]) + square(v[1]) + square(v[2]))
+    reach = s.speed_reserve * s.h * max(closing, SIDEWAYS * speed)
+    margin, users = floats(s.geom_margin, 1, s.ngeom)[0], floats(s.user_geom_margin, 1, s.ngeom)[0]
+    radius = floats(s.radius, 1, s.ngeom)[0]
+    for k in (a, b):
+        if margin[k] > users[k]:  # it moves
+            reach += fall + s.size_reserve * radius[k]
+    return c.dist <= reach or c.dist <= pair_margin(s, a, b)
+
+
+@kernel
+def leave_out_unreachable(s: Any) -> None:
+    """Exclude the contacts of pairs whose surfaces do not approach each other fast enough to meet.
+
+    Margins know the speed of each geom, whatever its direction: the limbs of a robot that moves as
+    a whole have many contacts within their margins. How fast the two surfaces of a contact approach
+    each other says more. A pair keeps all its contacts or none: a body that turns about one corner
+    comes down on the next. Contacts within the user's margins stay, and those of mocap bodies.
+    """
+    d, g = data_at(s.data), structs.option_at(s.opt).gravity
+    fall = s.gravity_reserve * s.h * s.h * np.sqrt(square(g[0]) + square(g[1]) + square(g[2]))
+    begin, count = 0, np.int64(d.ncon)
+    while begin < count:
+        first = contact_at(d.contact + begin * CONTACT_SIZE)
+        end, some = begin, False
+        while end < count:
+            c = contact_at(d.contact + end * CONTACT_SIZE)
+            if c.geom[0] != first.geom[0] or c.geom[1] != first.geom[1]:
+                break
+            some = some or can_meet(s, d, c, fall)
+            end += 1
+        if not some:
+            margin = pair_margin(s, first.geom[0], first.geom[1])
+            for i in range(begin, end):
+                c = contact_at(d.contact + i * CONTACT_SIZE)
+                if c.exclude == 0:
+                    c.includemargin, c.exclude, c.efc_address = margin, 1, -1
+        begin = end
 
 
 @kernel

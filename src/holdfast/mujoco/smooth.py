@@ -228,10 +228,12 @@ def widen_at(address: int) -> None:
 
 @kernel
 def complete_contacts(s: Any, api: Any) -> None:
-    """Add the contacts to the list that MuJoCo's collision detection leaves out."""
+    """Add the contacts that MuJoCo's collision detection leaves out; exclude unreachable ones."""
     if s.adhesive == 0:
         reach.add_nearest(s, api)
     add_kept(s, api)
+    if s.adhesive == 0 and structs.option_at(s.opt).enableflags & SLEEP == 0:
+        reach.leave_out_unreachable(s)
 
 
 @entry

@@ -308,10 +308,16 @@ def finish(s: Any, api: Any) -> int:
     approximate = s.solve_status == _APPROXIMATE
     s.uncertified += approximate
     s.inconsistent += answer.report[JAMMED] > 0.0
-    told = s.told_overlap == 1 or s.stuck < s.hopeless_after
+    told = not must_tell_overlap(s)
     told = told and (s.told_rk4 == 1 or s.integrator != RK4)
     told = told and (s.told_uncertified == 1 or not approximate)
     return Status.DONE if told and s.lacks == 0 else Status.REPORT
+
+
+@kernel
+def must_tell_overlap(s: Any) -> bool:
+    """Return whether there is an overlap that no motion removes, and nobody has said so."""
+    return s.told_overlap == 0 and (s.overlaps > 0 or s.stuck >= s.hopeless_after)
 
 
 @kernel
@@ -365,7 +371,7 @@ def take_step(s: Any) -> int:
     api, status = c_api.api_at(s.api), Status.DONE
     if s.begun == 0:
         s.has_inertia = s.has_gaps = s.contact_free = s.constraints = s.rows = 0
-        s.panels = s.entries = s.solve_status = s.lookaheads = 0
+        s.panels = s.entries = s.solve_status = s.lookaheads = s.overlaps = 0
         s.begun = 1
     if s.stage == Stage.SMOOTH:
         status = smooth(s, api)
@@ -391,6 +397,8 @@ def take_step(s: Any) -> int:
         if s.stage != Stage.LEAVE:
             integrate_freely(s, api)
         leave(s)
+        if must_tell_overlap(s):
+            status = Status.REPORT
     if leaves_bounds(s):
         s.memo_count = s.kept_count = 0
         return Status.DIVERGED

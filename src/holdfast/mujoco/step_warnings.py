@@ -32,7 +32,8 @@ def report(memory: StepMemory, copy_outcome: Callable[[], Outcome], options: Ste
         memory._set(told_rk4=1)
         tell("the integrator RK4 has no stages where bodies touch: steps with contact are taken "
              "at velocity level, as with Euler", StepWarning, "rk4")  # fmt: skip
-    if memory._get("stuck") >= options.hopeless_after and not memory._get("told_overlap"):
+    hopeless = memory._get("overlaps") > 0 or memory._get("stuck") >= options.hopeless_after
+    if hopeless and not memory._get("told_overlap"):
         memory._set(told_overlap=1)
         pair = _deepest_pair(memory.private.user, copy_outcome())
         tell(f"{pair} overlap, and no motion removes it; it is left", StepWarning, "overlap")

@@ -22,7 +22,7 @@ from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import structs
-from holdfast.mujoco.constraints import COLUMNS, CONTACT, Constraints
+from holdfast.mujoco.constraints import COLUMNS, CONTACT, OPEN, Constraints, takes_part
 from holdfast.mujoco.constraints import MOST as MOST_OF_PAIR
 from holdfast.mujoco.structs import CONTACT_SIZE, data_at, floats, words
 
@@ -97,6 +97,9 @@ def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
         first, dim = arrays.row[i], arrays.row[i + 1] - arrays.row[i]
         for e in range(dim):
             answer.impulse[first + e] = 0.0
+        if not takes_part(arrays, i):
+            answer.state[i] = OPEN
+            continue
         contact = cs.kind[i] == CONTACT
         sought = cs.key[i] // MOST_OF_PAIR * MOST_OF_PAIR if contact else cs.key[i]
         for e in range(min(count, s.memo_window)):

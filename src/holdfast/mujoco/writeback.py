@@ -21,6 +21,7 @@ from holdfast.contact.arrays import Answer, Arrays
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
+from holdfast.mujoco.reach import pair_margin
 from holdfast.mujoco.smooth import PYRAMIDAL
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers, words
 
@@ -55,17 +56,6 @@ def write_motion(s: Any, arrays: Arrays, answer: Answer) -> None:
                     for j in range(size):
                         force[begin + j] += arrays.values[at + j] * push
                 at += size
-
-
-@kernel
-def pair_margin(s: Any, a: int, b: int) -> float:
-    """Return the margin that the user's model gives to the contacts of two geoms."""
-    one, other = integers(s.pair_geom1, 1, s.npair)[0], integers(s.pair_geom2, 1, s.npair)[0]
-    for k in range(s.npair):
-        if (one[k] == a and other[k] == b) or (one[k] == b and other[k] == a):
-            return floats(s.user_pair_margin, 1, s.npair)[0, k]
-    margin = floats(s.user_geom_margin, 1, s.ngeom)[0]
-    return (margin[a] if a >= 0 else 0.0) + (margin[b] if b >= 0 else 0.0)
 
 
 @kernel
