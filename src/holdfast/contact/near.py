@@ -90,7 +90,7 @@ def choose_near(a: Arrays, answer: Answer, near: float, chosen_out: np.ndarray) 
     for i in range(a.law.shape[0]):
         first = a.row[i]
         target = a.target[first]
-        chosen_out[i] = answer.state[i] != _LEFT_OUT and (
+        chosen_out[i] = (
             a.law[i] > _VISCOUS
             or answer.state[i] == _LEFT_OUT  # as it was given
             or target > -near
@@ -108,7 +108,7 @@ def add_exceeded(a: Arrays, answer: Answer, chosen: np.ndarray) -> int:
     for x in answer.velocity:
         fastest = max(fastest, abs(x))
     for i in range(a.law.shape[0]):
-        if chosen[i] == 0 and a.law[i] <= _VISCOUS:
+        if chosen[i] == 0:
             target = a.target[a.row[i]]
             if row_speed(a, i, 0, answer.velocity) < target - ROUNDING * (fastest - target):
                 chosen[i] = 1
