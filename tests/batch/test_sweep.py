@@ -379,7 +379,7 @@ def test_when_the_disk_is_full_nothing_is_lost(tmp_path: Path) -> None:
     assert process.returncode == 1 and "SweepError" in errors
     kept = lines(journal) - 1
     assert f"{kept} of 120 cases are finished and saved in {journal}" in errors
-    assert "start the same sweep again" in errors
+    assert "run the same sweep again" in errors
     assert 0 < kept < 120 and not out.exists()
     assert finish("wordy", out, 2) == expected
     assert journal.stat().st_size > limit
