@@ -211,3 +211,16 @@ def test_beside_coulomb_friction(kind: str) -> None:
             assert not (sticks & slides & pressed).any(), seed
         slid, held = slid + int((free & slides).sum()), held + int(solution.sticking.sum())
     assert slid >= 5 and held >= 5
+
+
+@pytest.mark.parametrize("contacts", [1, 3])
+def test_what_leaves_by_itself_is_not_held(contacts: int) -> None:
+    """Held, it would turn and be pressed, and so justify that it is held; but it needs no force."""
+    N, S = np.zeros((2, contacts, 2 * contacts))
+    for i in range(contacts):
+        N[i, 2 * i], S[i, 2 * i : 2 * i + 2] = 1.0, [0.6, 0.8]
+    v = np.tile([0.1, 1.0], contacts)
+    solution = NoSlip().solve(ContactProblem(M=np.eye(2 * contacts), v=v, N=N, S=S))
+    np.testing.assert_allclose(solution.velocity, v, atol=1e-12)
+    assert solution.consistent and not solution.sticking.any()
+    np.testing.assert_allclose(solution.normal, 0.0, atol=1e-12)
