@@ -85,6 +85,7 @@ PATH_NEWTON, PATH_INNER = 20, 8
 STARTS = (0.1, 1.0, 0.01, 10.0)  # impulses over speeds to begin with: each has its own failures
 WORTH = 1e-3  # residual from which it makes sense to go on with Newton's method
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
+RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 9  # of splitting or sweeps, and Newton's method
@@ -426,7 +427,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         total += count
         store(sy, isl, wk.kept, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
-    if exact < least <= o.certificate and rung != INTERIOR:
+    moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
+    if exact < least <= o.certificate and not moves:
         _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER, False)
         total += count
         least = certify(sy, isl, v.r, v.y, v.u)
