@@ -12,7 +12,7 @@
    (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time.
 
 A caller that only wants to know roughly where a motion leads gets an answer of residual
-`Numbers.rough` from large islands, as soon as there is one.
+`Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. In small islands it depends
 on the problem and these states alone: impulses of the last step are taken only where all that
@@ -344,13 +344,13 @@ def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers,
         )
         total += count
         store(sy, isl, v.best, v.r)
-        limit = PATH_NEWTON if reached <= WORTH else 0
+        limit = PATH_NEWTON if reached <= WORTH and o.rough == 0.0 else 0
         miss, count = approach(
             sy, isl, size, v, wk.CG, o, sigma, ENOUGH * goal, limit, PATH_INNER, True
         )
         total += count
         least = keep_better(sy, isl, wk, miss, least)
-        if least <= goal:
+        if least <= goal or o.rough > 0.0:
             break
     return least, total
 
@@ -414,7 +414,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         least, count = solve_from_nothing(sy, isl, size, wk, o, sigma, least, goal)
         store(sy, isl, wk.kept, wk.start)
         total += count
-    if least > goal:
+    if least > goal and not (large and o.rough > 0.0):
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)
         total += count
     if not at_hand:  # v does not hold the answer that was kept

@@ -283,7 +283,7 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             out.report[FACTORISATIONS] += count
             out.report[BY_RUNG + STATES] += 1.0
         out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
-        if not miss <= max(o.certificate, o.rough):
+        if not miss <= o.certificate and o.rough == 0.0:
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
         bring_to_rest(isl, y0, v.y)
         for i in members:
