@@ -412,7 +412,6 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     if large and least > goal:
         rung = INTERIOR
         least, count = solve_from_nothing(sy, isl, size, wk, o, sigma, least, goal)
-        store(sy, isl, wk.kept, wk.start)
         total += count
     if least > goal and not (large and o.rough > 0.0):
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)

@@ -56,8 +56,10 @@ class StepOptions:
         deep: penetration above which a correction is made even if no kinetic energy pays for it.
         helpful: part of the possible improvement that a correction must bring to count as helpful.
         slight: violations below this are always corrected, whether or not it helps.
-        hopeless_after: number of steps in a row without a correction that helps after which a
-            warning says that the violation cannot be corrected.
+        deep_period: deeper ones that a step begins with are corrected in one of so many steps, if
+            it helps.
+        hopeless_after: number of attempts in a row that do not help after which a warning says that
+            the violation cannot be corrected.
         friction_excess: relative excess over the declared friction that causes a warning.
         no_force: impulses below this part of the largest one count as zero.
     """
@@ -93,7 +95,8 @@ class StepOptions:
     deep: float = 1e-4
     helpful: float = 0.1
     slight: float = 1e-3
-    hopeless_after: int = 10
+    deep_period: int = 4
+    hopeless_after: int = 3
     friction_excess: float = 1e-6
     no_force: float = 1e-9
 

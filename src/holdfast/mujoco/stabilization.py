@@ -157,8 +157,19 @@ def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
 
 
 @kernel
+def tries_deep(s: Any) -> bool:
+    """Return whether islands that are deep already are corrected in this step: one in so many.
+
+    They come with the state that a simulation begins with, or stay because links overlap for good:
+    then every attempt is in vain. Which step it is follows from the time, which is part of the
+    state, so that nothing depends on earlier steps.
+    """
+    return int(np.rint(data_at(s.data).time / s.h) - 1.0) % s.deep_period == 0
+
+
+@kernel
 def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
-             rest: int) -> bool:  # fmt: skip
+             deep: bool, rest: int) -> bool:  # fmt: skip
     """Fill the displacements of all islands that need one; False if some cannot be corrected."""
     n, nr, nv = s.constraints, s.rows, s.nv
     at = rest
@@ -186,13 +197,17 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
     for island in range(s.ntree):
         if label[island] != island:
             continue
-        left = 0.0
+        left = before = 0.0
         for i in range(n):
             if island_of(arrays, label, i) == island:
                 left = max(left, violation(s, arrays, cs, i, answer.velocity))
-        if left <= s.uncorrected * s.size:
+                if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+                    before = max(before, -cs.gap[i])
+        was_deep = before > s.slight * s.size
+        if left <= s.uncorrected * s.size or (was_deep and not deep):
             continue
-        if not displace_island(s, arrays, cs, answer, label, island, left, to, found, at):
+        if not displace_island(s, arrays, cs, answer, label, island, left, not was_deep, to, found,
+                               at):  # fmt: skip
             whole = False
             continue
         for t in range(s.ntree):
@@ -204,7 +219,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
 
 @kernel
 def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
-                    island: int, left: float, to: Arrays, found: Answer,
+                    island: int, left: float, holds: bool, to: Arrays, found: Answer,
                     at: int) -> bool:  # fmt: skip
     """Fill the displacement of one island; False if there is none.
 
@@ -216,6 +231,7 @@ def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, lab
         label: island of each tree.
         island: the one that is corrected.
         left: its worst violation.
+        holds: whether the tangents of what touches hold, unless they are in the way.
         to: arrays of the problem of the displacement; are filled.
         found: its answer; is filled.
         at: address of what is left of the work array.
@@ -224,7 +240,9 @@ def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, lab
     work, integers = floats(at, 1, size)[0], words(at, 1, size)[0]
     largest = min(s.correction_step, s.correction_lever * left / min(1.0, s.size))
     solved = False
-    for held in (True, False):  # without the tangents if they are in the way
+    for held in (True, False):
+        if held and not holds:
+            continue
         correction_problem(s, arrays, cs, answer, held, to)
         for j in range(s.nv):
             found.velocity[j] = 0.0
@@ -467,14 +485,18 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         return
     d, label = data_at(s.data), words(s.island, 1, s.ntree)[0]
     label_islands(arrays, label)
-    whole = displace(s, arrays, cs, answer, label, rest)
+    deep = tries_deep(s)
+    whole = displace(s, arrays, cs, answer, label, deep, rest)
     for _ in range(1, s.corrections):
-        deep = s.left_over > s.sunk * s.size
-        if not deep or not measure_again(s, api, arrays, cs, answer.velocity, dq):
+        sunk = s.sunk * s.size < s.left_over <= s.slight * s.size
+        if not sunk or not measure_again(s, api, arrays, cs, answer.velocity, dq):
             break
-        whole = displace(s, arrays, cs, answer, label, rest)
-    useless = drop_useless(s, api, arrays, cs, answer, label, dq)
-    s.stuck = 0 if whole and not useless else s.stuck + 1
+        whole = displace(s, arrays, cs, answer, label, deep, rest)
+    useless = deep and drop_useless(s, api, arrays, cs, answer, label, dq)
+    if not whole or useless:
+        s.stuck += 1
+    elif deep or s.left_over <= s.slight * s.size:
+        s.stuck = 0
     if widest(dq) == 0.0:
         return
     drifts = False
