@@ -364,7 +364,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
     if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
-        still = exact * scale_of(sy, isl, v.y, v.r)
+        still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
         if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):
             read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
             return least

@@ -30,7 +30,14 @@ from holdfast.contact.newton import Island, Vectors
 from holdfast.contact.no_slip import has_no_slip, search
 from holdfast.contact.options import Numbers
 from holdfast.contact.splitting import MEMORY, ROWS, SMALL, Splitting
-from holdfast.contact.system import System, apply_laws, factor_inertia, recover_velocity, whiten
+from holdfast.contact.system import (
+    System,
+    add_sizes,
+    apply_laws,
+    factor_inertia,
+    recover_velocity,
+    whiten,
+)
 from holdfast.linalg.block_lu import Pattern, order_trees
 from holdfast.linalg.views import blocks, part, vector
 
@@ -113,19 +120,25 @@ def size_by_rows(sy: System, members: np.ndarray, pattern: Pattern, trees: int) 
 
 
 @kernel
-def bring_to_rest(isl: Island, y0: np.ndarray, y_inout: np.ndarray) -> None:
+def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray,
+                  y_inout: np.ndarray) -> None:  # fmt: skip
     """Stop the trees whose motion is rounding of the sum that makes it.
 
-    Impulses stop a body at rest by cancelling its free motion, and leave the rounding of both. If
-    that were integrated, bodies would never rest: contacts that depend on the last digit of a
-    position would come and go from step to step.
+    Impulses stop a body at rest by cancelling its free motion and each other, and leave the
+    rounding of all of them. If that were integrated, bodies would never rest: contacts that depend
+    on the last digit of a position would come and go from step to step.
     """
     part = rounding(isl)
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            terms_work[j] = abs(sy.y0[j])
+    for i in isl.member:
+        add_sizes(sy, i, r, terms_work)
     for k in range(isl.trees):
         first, end = isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]
         before = after = 0.0
         for j in range(first, end):
-            before += y0[j] * y0[j]
+            before += terms_work[j] * terms_work[j]
             after += y_inout[j] * y_inout[j]
         if after <= part * part * before:
             for j in range(first, end):
@@ -285,7 +298,7 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
         if not miss <= o.certificate and o.rough == 0.0:
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
-        bring_to_rest(isl, y0, v.y)
+        bring_to_rest(sy, isl, v.r, v.d, v.y)
         for i in members:
             for r in range(a.row[i], a.row[i + 1]):
                 out.impulse[r] = v.r[r] * sy.scale[r]

@@ -326,3 +326,18 @@ def add_point(G: np.ndarray, at: int, s: int, x: float, y: float, z: float, y_in
     else:
         for j in range(s):
             out[j] += a[j] * x + b[j] * y + c[j] * z
+
+
+@fast_inlined
+def add_sizes(sy: System, i: int, r: np.ndarray, size_inout: np.ndarray) -> None:
+    """Add the sizes of all terms of ``G' r`` of constraint i."""
+    first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
+    for p in range(sy.panel[i], sy.panel[i + 1]):
+        t = sy.panel_tree[p]
+        o, at = sy.tree[t], sy.panel_at[p]
+        s = sy.tree[t + 1] - o
+        for e in range(dim):
+            f = abs(r[first + e])
+            if f != 0.0:
+                for j in range(s):
+                    size_inout[o + j] += f * abs(sy.G[at + e * s + j])

@@ -58,6 +58,7 @@ class StepOptions:
         slight: violations below this are always corrected, whether or not it helps.
         deep_period: deeper ones that a step begins with are corrected in one of so many steps, if
             it helps.
+        rest_period: islands at rest are corrected in one of so many steps.
         hopeless_after: number of attempts in a row that do not help after which a warning says that
             the violation cannot be corrected.
         friction_excess: relative excess over the declared friction that causes a warning.
@@ -96,6 +97,7 @@ class StepOptions:
     helpful: float = 0.1
     slight: float = 1e-3
     deep_period: int = 4
+    rest_period: int = 64
     hopeless_after: int = 3
     friction_excess: float = 1e-6
     no_force: float = 1e-9

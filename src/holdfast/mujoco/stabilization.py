@@ -157,19 +157,37 @@ def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
 
 
 @kernel
-def tries_deep(s: Any) -> bool:
-    """Return whether islands that are deep already are corrected in this step: one in so many.
+def is_turn(s: Any, period: int) -> bool:
+    """Return whether this step is one of those that come once in so many.
 
-    They come with the state that a simulation begins with, or stay because links overlap for good:
-    then every attempt is in vain. Which step it is follows from the time, which is part of the
-    state, so that nothing depends on earlier steps.
+    Which step it is follows from the time, which is part of the state, so that nothing depends on
+    earlier steps.
     """
-    return int(np.rint(data_at(s.data).time / s.h) - 1.0) % s.deep_period == 0
+    return int(np.rint(data_at(s.data).time / s.h) - 1.0) % period == 0
+
+
+@kernel
+def may_wait(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
+             island: int, left: float, deep: bool) -> bool:  # fmt: skip
+    """Return whether an island is not corrected in this step.
+
+    What is deep already when a step begins came with the state that a simulation began with, or
+    stays because links overlap for good: then every attempt is in vain. An island at rest has no
+    energy to pay for a correction that lifts it, and nothing will change as long as it rests.
+    """
+    if deep:
+        return not is_turn(s, s.deep_period)
+    before, rests = floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], True
+    for t in range(s.ntree):
+        if label[t] == island:
+            for j in range(arrays.tree[t], arrays.tree[t + 1]):
+                rests = rests and before[j] == 0.0 and answer.velocity[j] == 0.0
+    return rests and left <= s.deep * s.size and not is_turn(s, s.rest_period)
 
 
 @kernel
 def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
-             deep: bool, rest: int) -> bool:  # fmt: skip
+             rest: int) -> bool:  # fmt: skip
     """Fill the displacements of all islands that need one; False if some cannot be corrected."""
     n, nr, nv = s.constraints, s.rows, s.nv
     at = rest
@@ -204,7 +222,9 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
                 if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
                     before = max(before, -cs.gap[i])
         was_deep = before > s.slight * s.size
-        if left <= s.uncorrected * s.size or (was_deep and not deep):
+        if left <= s.uncorrected * s.size:
+            continue
+        if may_wait(s, arrays, cs, answer, label, island, left, was_deep):
             continue
         if not displace_island(s, arrays, cs, answer, label, island, left, not was_deep, to, found,
                                at):  # fmt: skip
@@ -327,11 +347,15 @@ def drop_useless(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answ
     for island in range(s.ntree):
         if label[island] != island:
             continue
-        left = 0.0
+        left, displaced = 0.0, False
+        for t in range(s.ntree):
+            if label[t] == island:
+                for j in range(arrays.tree[t], arrays.tree[t + 1]):
+                    displaced = displaced or dq[j] != 0.0
         for i in range(cs.kind.shape[0]):
             if cs.kind[i] == CONTACT and island_of(arrays, label, i) == island:
                 left = max(left, violation(s, arrays, cs, i, answer.velocity))
-        if left <= s.slight * s.size:
+        if left <= s.slight * s.size or not displaced:
             continue
         if not moved:
             move_trial(s, api, s.displacement, 1.0)
@@ -485,17 +509,16 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         return
     d, label = data_at(s.data), words(s.island, 1, s.ntree)[0]
     label_islands(arrays, label)
-    deep = tries_deep(s)
-    whole = displace(s, arrays, cs, answer, label, deep, rest)
+    whole = displace(s, arrays, cs, answer, label, rest)
     for _ in range(1, s.corrections):
         sunk = s.sunk * s.size < s.left_over <= s.slight * s.size
         if not sunk or not measure_again(s, api, arrays, cs, answer.velocity, dq):
             break
-        whole = displace(s, arrays, cs, answer, label, deep, rest)
-    useless = deep and drop_useless(s, api, arrays, cs, answer, label, dq)
+        whole = displace(s, arrays, cs, answer, label, rest)
+    useless = drop_useless(s, api, arrays, cs, answer, label, dq)
     if not whole or useless:
         s.stuck += 1
-    elif deep or s.left_over <= s.slight * s.size:
+    elif widest(dq) > 0.0:
         s.stuck = 0
     if widest(dq) == 0.0:
         return
