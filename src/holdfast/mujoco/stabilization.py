@@ -511,7 +511,7 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     label_islands(arrays, label)
     whole = displace(s, arrays, cs, answer, label, rest)
     for _ in range(1, s.corrections):
-        sunk = s.sunk * s.size < s.left_over <= s.slight * s.size
+        sunk = s.left_over > s.sunk * s.size and widest(dq) > 0.0
         if not sunk or not measure_again(s, api, arrays, cs, answer.velocity, dq):
             break
         whole = displace(s, arrays, cs, answer, label, rest)
