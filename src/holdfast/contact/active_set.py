@@ -44,6 +44,7 @@ from holdfast.linalg.vectors import square
 REFINE = 8  # steps with the same factors
 ROUNDING = 1e-15  # of residuals, relative, for each constraint and ten more
 STIFFEN = 1e-3  # factor of the compliance where those do not suffice
+FAINT = 10.0  # times rounding: slower sliding is not seen in the answer, only with compliance
 
 
 @kernel
@@ -112,11 +113,13 @@ def derive(sy: System, isl: Island, state: np.ndarray, r: np.ndarray, u: np.ndar
 
 
 @kernel
-def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again: bool) -> None:
+def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: float,
+                  again: bool) -> None:  # fmt: skip
     """Fill the impulses v.new of the linear law, or add what compliance has taken from them.
 
     A holds its factors. The first time speeds are those of the free motion, v.uk. Again they are
-    those that v.new leaves; of tangents that slide they belong to the law, and nothing is added.
+    those that v.new leaves. They belong to the law of tangents that slide, of which only rounding
+    is taken out.
     """
     fill(isl, v.d, 0.0)
     for i in isl.member:
@@ -129,8 +132,9 @@ def linear_answer(sy: System, isl: Island, v: Vectors, state: np.ndarray, again:
                 miss = v.uk[first + f]
                 if again and kind == LINEAR and f >= sy.normal[i]:
                     miss += sy.R[first + f] * v.new[first + f]
-                if not (again and slides and f > 0):
-                    total -= isl.C[at + e * dim + f] * miss
+                total -= isl.C[at + e * dim + f] * miss
+            if again and slides and e > 0:
+                total += isl.C[at + e * dim] * rho * v.new[first] - v.new[first + e]
             v.best[first + e] = total
         if kind == DISC and sy.normal[i] == 0 and state[i] == SLIDE and not again:
             v.best[first] = sy.bound[i] if v.r[first] > v.u[first] else -sy.bound[i]
@@ -192,6 +196,26 @@ def held_speed(sy: System, isl: Island, state: np.ndarray, r: np.ndarray,
 
 
 @kernel
+def linear_miss(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: float) -> float:
+    """Return how far the impulses v.new are from the linear law, as a speed."""
+    worst = held_speed(sy, isl, state, v.new, v.uk)
+    for i in isl.member:
+        if not (sy.normal[i] == 1 and sy.tangent[i] == DISC and state[i] == SLIDE):
+            continue
+        first, at = sy.row[i], isl.C_at[i]
+        dim = sy.row[i + 1] - first
+        stiff = 1.0  # or more, across the direction of sliding
+        for e in range(1, dim):
+            stiff += isl.C[at + e * dim + e]
+        for e in range(1, dim):
+            total = isl.C[at + e * dim] * rho * v.new[first] - v.new[first + e]
+            for f in range(1, dim):
+                total -= isl.C[at + e * dim + f] * v.uk[first + f]
+            worst = max(worst, abs(total) / stiff)
+    return worst
+
+
+@kernel
 def factor_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
                   state: np.ndarray, rho: float) -> None:  # fmt: skip
     """Factor the matrix of the linear law."""
@@ -216,16 +240,16 @@ def solve_linear(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
     """
     factor_states(sy, isl, size, v, CG_work, state, rho)
     relative_speeds(sy, isl, sy.y0, v.uk)
-    linear_answer(sy, isl, v, state, False)
+    linear_answer(sy, isl, v, state, rho, False)
     rebuild(sy, isl, v.new, v.y, v.uk)  # from the impulses, so that their rounding shows
-    held = held_speed(sy, isl, state, v.new, v.uk)
+    miss = linear_miss(sy, isl, v, state, rho)
     for _ in range(REFINE):
-        if held <= enough:
+        if miss <= enough:
             break
-        linear_answer(sy, isl, v, state, True)
+        linear_answer(sy, isl, v, state, rho, True)
         rebuild(sy, isl, v.new, v.y, v.uk)
-        before, held = held, held_speed(sy, isl, state, v.new, v.uk)
-        if not held < 0.3 * before:
+        before, miss = miss, linear_miss(sy, isl, v, state, rho)
+        if not miss < 0.3 * before:
             break
 
 
@@ -237,6 +261,23 @@ def show_speeds(sy: System, isl: Island, v: Vectors, state: np.ndarray) -> None:
         for k in range(sy.row[i], sy.row[i + 1]):
             if is_held(sy, i, k, state[i]):
                 v.u[k] = 0.0
+
+
+@kernel
+def show_sliding(sy: System, isl: Island, v: Vectors, state: np.ndarray, least: float) -> None:
+    """Take over impulses and speeds of the answer where contacts slide faster than `least`.
+
+    Compliance gives all contacts small speeds, which may be more than that of sliding.
+    """
+    for i in isl.member:
+        if sy.normal[i] == 1 and sy.tangent[i] == DISC and state[i] == SLIDE:
+            first, end, speed = sy.row[i], sy.row[i + 1], 0.0
+            for k in range(first + 1, end):
+                speed += square(v.uk[k])
+            if speed > square(least):
+                for k in range(first, end):
+                    v.r[k] = v.new[k]
+                    v.u[k] = v.uk[k] if k > first else 0.0
 
 
 @kernel
@@ -266,7 +307,7 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         count += 1
         miss = law_residual(sy, isl, v.new, v.y, v.uk)
         certified = miss <= o.certificate
-        last = miss <= exact or (certified and miss > 0.1 * least) or not miss < 1e3
+        last = miss <= exact or (certified and miss > 0.1 * least) or not miss < np.inf
         worse = worse + 1 if not miss < least else 0
         least = min(least, miss)
         if last or worse > 3 or count == limit:
@@ -280,10 +321,13 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         else:
             if by_rows:
                 show_speeds(sy, isl, v, state)
+            show_sliding(sy, isl, v, state, FAINT * exact * sigma)
             changed = read_states(sy, isl, v.r, v.u, 0.0, state)
-        if changed == 0 and held_speed(sy, isl, state, v.new, v.uk) > o.stop * sigma:
-            # rows that are nearly dependent
-            rho = max(STIFFEN * rho, o.least_compliance)
+        if changed > 0:
+            rho = o.active_compliance
+        elif held_speed(sy, isl, state, v.new, v.uk) > o.stop * sigma:
+            # rows that are nearly dependent; what they miss says nothing about the states
+            rho, least, worse = max(STIFFEN * rho, o.least_compliance), np.inf, 0
     if kept < miss:
         store(sy, isl, kept_work, v.new)
         rebuild(sy, isl, v.new, v.y, v.uk)

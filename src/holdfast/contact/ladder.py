@@ -234,10 +234,9 @@ def stick_first(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
                 sigma: float) -> tuple[float, int]:  # fmt: skip
     """Solve for the given states, with contacts that slide stuck; as `stick_if_possible`.
 
-    The states that were given are kept in wk.shift.
+    The states that were given stand in wk.shift.
     """
     for i in isl.member:
-        wk.shift[i] = state[i]
         if sy.normal[i] == 1 and state[i] == SLIDE:
             state[i] = STICK
     return solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, 1, wk.digits)
@@ -382,8 +381,10 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     limit = 1 if large and least <= NEAR else limit
     if warm or not large:
         guess_states(sy, isl, v.u, state)
-    tried = not large and (not warm or slides(sy, isl, state))
-    if tried:
+    tried = not large  # whether contacts that slide were tried as stuck
+    for i in isl.member:
+        wk.shift[i] = state[i]
+    if tried and (not warm or slides(sy, isl, state)):
         miss, total = stick_first(sy, isl, size, wk, state, o, sigma)
         at_hand = miss <= o.certificate
         if at_hand:

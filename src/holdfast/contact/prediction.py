@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast._jit import entry, kernel
-from holdfast.contact.arrays import Arrays, ContactState, LawKind, row_speed
-from holdfast.linalg.vectors import square
+from holdfast._jit import entry, fast_kernel, kernel
+from holdfast.contact.arrays import Arrays, ContactState, LawKind
+from holdfast.linalg.views import vector
 
-HELD = 0.5  # part of what the free motion would change of a speed, up to which a row holds
+HELD = 0.5  # part of what the free motion would change of a motion, up to which a row holds
+ROUNDING = 1e-9  # the same of the largest change of any constraint: what is less is no motion
 
-_COULOMB, _VISCOUS = int(LawKind.COULOMB), int(LawKind.VISCOUS)
-_NO_SLIP, _DRY = int(LawKind.NO_SLIP), int(LawKind.DRY)
+_COULOMB, _NO_SLIP, _DRY = int(LawKind.COULOMB), int(LawKind.NO_SLIP), int(LawKind.DRY)
 _OPEN, _STICK = int(ContactState.OPEN), int(ContactState.STICK)
 _SLIDE = int(ContactState.SLIDE)
 
@@ -33,28 +33,62 @@ def predict_states(a: Arrays, before: np.ndarray, state_out: np.ndarray) -> None
         before: (m,) motion before the step, or of a solve with nearly the same rows.
         state_out: filled.
     """
+    least = -1.0
     for i in range(a.law.shape[0]):
-        state_out[i] = predicted_state(a, i, before)
+        law = a.law[i]
+        if law > _DRY:
+            state_out[i] = _STICK
+            continue
+        normal, sliding, change = motion_of(a, i, before)
+        held = HELD * change
+        if least < 0.0 and (abs(normal) > held or sliding > held):
+            least = ROUNDING * largest_change(a, before)
+        held = max(held, least)
+        if law == _DRY:
+            state_out[i] = _SLIDE if abs(normal) > held else _STICK
+        elif normal > held:
+            state_out[i] = _OPEN
+        elif law != _COULOMB:
+            one = law == _NO_SLIP or a.row[i + 1] == a.row[i] + 1
+            state_out[i] = _STICK if one else _SLIDE
+        else:
+            state_out[i] = _SLIDE if sliding > held else _STICK
 
 
 @kernel
-def predicted_state(a: Arrays, i: int, before: np.ndarray) -> int:
-    """Return the state of constraint i that a motion suggests."""
-    first, law = a.row[i], a.law[i]
-    if law > _DRY:
-        return _STICK
-    speed = row_speed(a, i, 0, before)
-    change = abs(speed - row_speed(a, i, 0, a.free))
-    speed -= a.target[first]
-    if law == _DRY:
-        return _SLIDE if abs(speed) > HELD * change else _STICK
-    if speed > HELD * change:
-        return _OPEN
-    if law != _COULOMB:
-        return _STICK if law == _NO_SLIP or a.row[i + 1] == first + 1 else _SLIDE
-    sliding = changes = 0.0
-    for e in range(1, a.row[i + 1] - first):
-        along = row_speed(a, i, e, before)
-        changes += square(along - row_speed(a, i, e, a.free))
-        sliding += square(along - a.target[first + e])
-    return _SLIDE if np.sqrt(sliding) > HELD * (change + np.sqrt(changes)) else _STICK
+def largest_change(a: Arrays, before: np.ndarray) -> float:
+    """Return the most that the free motion would change at any constraint."""
+    largest = 0.0
+    for i in range(a.law.shape[0]):
+        largest = max(largest, motion_of(a, i, before)[2])
+    return largest
+
+
+@fast_kernel
+def motion_of(a: Arrays, i: int, before: np.ndarray) -> tuple[float, float, float]:
+    """Return how a motion moves constraint i: along its first row, along others, and the change.
+
+    The change is what the free motion would change of the motions of its bodies there: where two
+    bodies fall together, others may press them against each other.
+    """
+    first = a.row[i]
+    normal = sliding = change = 0.0
+    for e in range(a.row[i + 1] - first):
+        speed, moved = -a.target[first + e], 0.0
+        for p in range(a.panel[i], a.panel[i + 1]):
+            t = a.panel_tree[p]
+            begin, size = a.tree[t], a.tree[t + 1] - a.tree[t]
+            row = vector(a.values, a.panel_at[p] + e * size, size)
+            x, y = vector(before, begin, size), vector(a.free, begin, size)
+            now = then = 0.0
+            for j in range(size):
+                now += row[j] * x[j]
+                then += row[j] * y[j]
+            speed += now
+            moved += abs(now - then)
+        change += moved * moved
+        if e == 0:
+            normal = speed
+        else:
+            sliding += speed * speed
+    return normal, np.sqrt(sliding), np.sqrt(change)
