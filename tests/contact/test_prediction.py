@@ -44,3 +44,29 @@ def test_prediction(
     found = np.full(1, -1)
     predict_states(one_contact(law, free, target), np.array(before), found)
     assert found[0] == state
+
+
+def test_bodies_that_fall_together_are_pressed_by_others() -> None:
+    """What the free motion changes is that of each body: between two that fall it is nothing."""
+    rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+    free, before = np.array([0.0, -0.1, 0.0, -0.1]), np.array([0.0, 0.0, 1e-17, -1e-17])
+    a = Arrays(
+        np.array([0, 2, 4]), np.array([0, 4, 8]), np.tile(np.eye(2).ravel(), 2), free,
+        np.array([int(LawKind.COULOMB)]), np.array([0, 2]), np.array([0, 2]), np.array([0, 1]),
+        np.array([0, 4]), np.concatenate([-rows.ravel(), rows.ravel()]), *np.zeros((4, 2)),
+    )  # fmt: skip
+    found = np.full(1, -1)
+    predict_states(a, before, found)
+    assert found[0] == STICK
+
+
+def test_motion_that_is_rounding_of_what_others_do_is_none() -> None:
+    """Squeezed without gravity a body does not move freely; what presses it does."""
+    a = Arrays(
+        np.array([0, 1, 2]), np.array([0, 1, 2]), np.ones(2), np.array([0.1, 0.0]),
+        np.full(2, int(LawKind.FRICTIONLESS)), np.array([0, 1, 2]), np.array([0, 2, 3]),
+        np.array([0, 1, 1]), np.array([0, 1, 2]), np.array([-1.0, 1.0, -1.0]), *np.zeros((4, 2)),
+    )  # fmt: skip
+    found = np.full(2, -1)
+    predict_states(a, np.array([0.0, -1e-16]), found)
+    assert list(found) == [STICK, STICK]

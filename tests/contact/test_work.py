@@ -7,10 +7,11 @@ import pytest
 from scipy.optimize import nnls
 
 from holdfast import ContactProblem
-from holdfast.contact.arrays import ContactState, LawKind, SolveStatus
+from holdfast.contact import solve as contact_solve
+from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, SolveStatus
 from holdfast.contact.build import DEFAULT_NUMBERS, Solved, solve_laws
 from holdfast.contact.dry_friction import dry_forces
-from holdfast.contact.ladder import FACTORISATIONS, NEEDED, RUNG, Rung
+from holdfast.contact.ladder import FACTORISATIONS, NEEDED, REPORT, RESIDUAL, RUNG, Rung
 from holdfast.models._newton import make_laws
 
 X, Y, Z = np.eye(3)
@@ -111,3 +112,45 @@ def test_a_time_step_may_be_missing_a_number_or_an_array() -> None:
     for h in (0.25, np.array(0.25), np.float64(0.25)):
         again = ContactProblem.from_mapping(fields | {"h": h})
         assert type(again.h) is float and again.h == 0.25
+
+
+def four_legs(lever: float) -> Arrays:
+    """A body on four legs that are at their limits, with a joint that moves the feet a little.
+
+    Coordinates are height, two along the floor, the lengths of the legs, and the joint, whose
+    motion pulls all feet inwards, by a lever: near a toggle, as ants stand whose body turns.
+    """
+    m, rows = 8, []
+    for k in range(4):
+        rows.append(np.eye(m)[[3 + k]])
+    for angle in 0.1 + 0.5 * np.pi * np.arange(4):
+        c, s, k = np.cos(angle), np.sin(angle), len(rows) - 4
+        foot = np.zeros((3, m))
+        foot[0, 0] = 1.0
+        foot[1, [1, 2, 3 + k, 7]] = c, s, -1.0, lever
+        foot[2, 1:3] = -s, c
+        rows.append(foot)
+    law = np.repeat([int(LawKind.FRICTIONLESS), int(LawKind.COULOMB)], 4)
+    row = np.cumsum([0, *map(len, rows)])
+    friction = np.concatenate([np.zeros(4), np.tile([0.0, 1.0, 1.0], 4)])
+    free = np.array([-0.1, 0.0, 0.0, -0.02, -0.02, -0.02, -0.02, -1e-3])
+    return Arrays(
+        np.array([0, m]), np.array([0, m * m]), np.eye(m).ravel(), free, law, row, np.arange(9),
+        np.zeros(8, dtype=np.int64), row[:-1] * m, np.concatenate(rows).ravel(),
+        np.zeros(row[-1]), friction, np.zeros(row[-1]), np.zeros(row[-1]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("lever", [1e-6, 1e-5, 1e-4, 1e-3])
+def test_feet_that_creep_near_a_toggle(lever: float) -> None:
+    """They slide more slowly than compliance lets them; a few systems find that out."""
+    a, work = four_legs(lever), np.zeros(100000)
+    answer = Answer(np.zeros(8), np.zeros(16), np.full(8, int(ContactState.STICK)),
+                    np.zeros(REPORT))  # fmt: skip
+    status = contact_solve.solve(a, answer, work, work.view(np.int64), DEFAULT_NUMBERS)
+    assert status == SolveStatus.SOLVED
+    assert list(answer.state[4:]) == [ContactState.SLIDE] * 4
+    assert answer.report[RESIDUAL] <= 1e-14
+    assert answer.report[RUNG] == Rung.STATES
+    assert answer.report[FACTORISATIONS] <= 5
+    np.testing.assert_allclose(answer.velocity[7], -1e-3 + 4 * 0.025 * lever, rtol=1e-9)

@@ -308,6 +308,7 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         miss = law_residual(sy, isl, v.new, v.y, v.uk)
         certified = miss <= o.certificate
         last = miss <= exact or (certified and miss > 0.1 * least) or not miss < np.inf
+        last = last or (kept < np.inf and not certified)
         worse = worse + 1 if not miss < least else 0
         least = min(least, miss)
         if last or worse > 3 or count == limit:
@@ -326,8 +327,10 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         if changed > 0:
             rho = o.active_compliance
         elif held_speed(sy, isl, state, v.new, v.uk) > o.stop * sigma:
-            # rows that are nearly dependent; what they miss says nothing about the states
-            rho, least, worse = max(STIFFEN * rho, o.least_compliance), np.inf, 0
+            # rows that are nearly dependent
+            rho = max(STIFFEN * rho, o.least_compliance)
+            if not certified:  # what they missed says nothing about the states
+                least, worse = np.inf, 0
     if kept < miss:
         store(sy, isl, kept_work, v.new)
         rebuild(sy, isl, v.new, v.y, v.uk)
