@@ -440,7 +440,9 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarr
 
     Impulses p take ``-1/2 p (v + v+)`` out of the motion; of that, what gravity has put in while
     they acted is not lost: a step takes out ``1/2 |v+ - v|^2 - p v+`` altogether. The lesser of the
-    two pays, since the motion of bodies that spin changes without impulses, too.
+    two pays, since the motion of bodies that spin changes without impulses, too. Where speed does
+    not suffice, what impulses have taken out of the free motion pays: where it ends there is no
+    more energy than without contact.
     """
     d, trees = data_at(s.data), s.ntree
     pull = floats(s.potential, 1, s.nv)[0]
@@ -449,7 +451,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarr
     for island in range(trees):
         if label[island] != island:
             continue
-        cost = change = kinetic = deep = first = last = 0.0
+        cost = change = kinetic = deep = first = last = fall = 0.0
         for t in range(trees):
             if label[t] == island:
                 begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
@@ -470,15 +472,16 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarr
                     if answer.impulse[r] != 0.0:
                         e = r - arrays.row[i]
                         first += answer.impulse[r] * row_speed(arrays, i, e, before)
+                        fall += answer.impulse[r] * row_speed(arrays, i, e, arrays.free)
                         last += answer.impulse[r] * row_speed(arrays, i, e, answer.velocity)
         lost = min(-0.5 * (first + last), change - last)
         owed = cost - max(lost, 0.0)
         if not owed > 0.0:
             continue
         paid = min(owed, s.paid * kinetic)
-        part = 1.0
-        if paid < owed and deep <= s.deep * s.size:
-            part = (max(lost, 0.0) + paid) / cost
+        part, spare = 1.0, max(-0.5 * (fall + last) - max(lost, 0.0), 0.0)
+        if paid + spare < owed and deep <= s.deep * s.size:
+            part = (max(lost, 0.0) + paid + spare) / cost
         slower = np.sqrt(1.0 - paid / kinetic) if paid > 0.0 else 1.0
         for t in range(trees):
             if label[t] == island:
@@ -504,6 +507,11 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     dq = floats(s.displacement, 1, s.nv)[0]
     for j in range(s.nv):
         dq[j] = 0.0
+    if s.correct == 1 and s.lookaheads >= s.lookahead_rounds:  # nobody has looked at this motion
+        for i in range(cs.kind.shape[0]):
+            cs.sunk[i] = 0.0
+        measure_again(s, api, arrays, cs, answer.velocity, dq)
+        violations(s, arrays, cs, answer.velocity)
     if s.correct == 0 or s.left_over <= s.uncorrected * s.size:
         s.stuck = 0
         return
