@@ -50,7 +50,8 @@ class StepOptions:
         correction_lever: largest ratio of such a displacement to the violation that it corrects,
             over the mean size for angles.
         held_compliance: compliance of rows that hold in a correction, relative to their bodies.
-        paid: largest part of the kinetic energy of an island that may be spent on a correction.
+        paid: largest part of the kinetic energy of an island that may be spent on a correction. A
+            body that rolls needs ``(w h)^2`` of it, if w is the frequency at which it would rock.
         corrections: how often displacements are found at most, each after a look at the surfaces
             where the last ones lead, if what is violated is more than `sunk`.
         deep: penetration above which a correction is made even if no kinetic energy pays for it.
@@ -58,7 +59,6 @@ class StepOptions:
         slight: violations below this are always corrected, whether or not it helps.
         deep_period: deeper ones that a step begins with are corrected in one of so many steps, if
             it helps.
-        rest_period: islands at rest are corrected in one of so many steps.
         hopeless_after: number of attempts in a row that do not help after which a warning says that
             the violation cannot be corrected.
         friction_excess: relative excess over the declared friction that causes a warning.
@@ -97,7 +97,6 @@ class StepOptions:
     helpful: float = 0.1
     slight: float = 1e-3
     deep_period: int = 4
-    rest_period: int = 1
     hopeless_after: int = 3
     friction_excess: float = 1e-6
     no_force: float = 1e-9

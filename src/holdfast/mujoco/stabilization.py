@@ -12,9 +12,10 @@ added. Each island is corrected by itself: one that cannot be does not keep othe
 
 Lifted out, a body gains potential energy. Its island pays with what impulses have taken, and
 where that is not enough, as for a body that rolls, with kinetic energy: all its velocities become
-smaller by the same small part. Where that is not enough either, the body is lifted by a part, and
-the rest waits; unless it is so deep that no step can have led there: bodies that were placed in
-each other are lifted out at once, and the drift of joints is free, too. Where violations are deep,
+smaller by the same part. Where that is not enough either, as for bodies at rest, it pays with what
+impulses have taken out of the free motion, so that contact and correction together add nothing to
+it. What is left waits; unless it is so deep that no step can have led there: bodies that were
+placed in each other are lifted out at once, and the drift of joints is free, too. Where violations are deep,
 the surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
 neighbouring links would push joints about for ever. What is done depends on the state alone, not on
 how it came about.
@@ -160,29 +161,11 @@ def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
 def is_turn(s: Any, period: int) -> bool:
     """Return whether this step is one of those that come once in so many.
 
-    Which step it is follows from the time, which is part of the state, so that nothing depends on
-    earlier steps.
+    What is deep already when a step begins came with the state that a simulation began with, or
+    stays because links overlap for good: then every attempt is in vain. Which step it is follows
+    from the time, which is part of the state, so that nothing depends on earlier steps.
     """
     return int(np.rint(data_at(s.data).time / s.h) - 1.0) % period == 0
-
-
-@kernel
-def may_wait(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
-             island: int, left: float, deep: bool) -> bool:  # fmt: skip
-    """Return whether an island is not corrected in this step.
-
-    What is deep already when a step begins came with the state that a simulation began with, or
-    stays because links overlap for good: then every attempt is in vain. An island at rest has no
-    energy to pay for a correction that lifts it, and nothing will change as long as it rests.
-    """
-    if deep:
-        return not is_turn(s, s.deep_period)
-    before, rests = floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], True
-    for t in range(s.ntree):
-        if label[t] == island:
-            for j in range(arrays.tree[t], arrays.tree[t + 1]):
-                rests = rests and before[j] == 0.0 and answer.velocity[j] == 0.0
-    return rests and left <= s.deep * s.size and not is_turn(s, s.rest_period)
 
 
 @kernel
@@ -224,7 +207,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
         was_deep = before > s.slight * s.size
         if left <= s.uncorrected * s.size:
             continue
-        if may_wait(s, arrays, cs, answer, label, island, left, was_deep):
+        if was_deep and not is_turn(s, s.deep_period):
             continue
         if not displace_island(s, arrays, cs, answer, label, island, left, not was_deep, to, found,
                                at):  # fmt: skip
