@@ -10,13 +10,13 @@ This is a contact problem, too, with displacements for velocities: contacts are 
 that touch drag so much that they do not move, and so does what holds an equality. No velocity is
 added. Each island is corrected by itself: one that cannot be does not keep others from it.
 
-Lifted out, a body gains potential energy. Its island pays with what impulses have taken, and
-where that is not enough, as for a body that rolls, with kinetic energy: all its velocities become
-smaller by the same part. Where that is not enough either, as for bodies at rest, it pays with what
-impulses have taken out of the free motion, so that contact and correction together add nothing to
-it. What is left waits; unless it is so deep that no step can have led there: bodies that were
-placed in each other are lifted out at once, and the drift of joints is free, too. Where violations are deep,
-the surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
+Lifted out, a body gains potential energy. Its island pays with what impulses have taken, and where
+that is not enough, as for a body that rolls, with kinetic energy: all its velocities become smaller
+by the same part. Where that is not enough either, as for bodies at rest, it pays with what impulses
+have taken out of the free motion, so that contact and correction together add nothing to it. What
+is left waits; unless it is so deep that no step can have led there: bodies that were placed in each
+other are lifted out at once, and the drift of joints is free, too. Where violations are deep, the
+surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
 neighbouring links would push joints about for ever. What is done depends on the state alone, not on
 how it came about.
 """
