@@ -52,6 +52,24 @@ def test_round_bodies_do_not_sink_in(seed: int) -> None:
     assert figures.penetration.above[1] == 0, figures  # above 1e-4
 
 
+@pytest.mark.parametrize("seed", [7437, 7570, 7614, 7760])
+def test_surfaces_that_just_touch_do_not_squeeze(seed: int) -> None:
+    """Normals on height fields that pointed anywhere; a capsule on a mesh (7614)."""
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=6)
+    assert figures.force.above[0] == 0, figures  # above 10 times what explains it
+    assert figures.energy.above[0] == 0, figures
+
+
+@pytest.mark.parametrize("seed", [7133, 7153, 7517, 7589, 7878])
+def test_bodies_that_rock_do_not_stay_sunk_in(seed: int) -> None:
+    """Energy did not pay for corrections, or nobody had looked at the last motion (7878)."""
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=6)
+    assert figures.penetration.above[0] <= 1, figures  # of 120 steps, above 1e-5 of the size
+    assert figures.penetration.above[1] == 0, figures  # above 1e-4
+
+
 def test_scenes_are_what_they_say() -> None:
     kinds: set[str] = set()
     sizes, steps, ratios = [], [], []

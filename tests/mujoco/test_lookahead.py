@@ -12,7 +12,7 @@ import pytest
 import holdfast as hf
 from holdfast.mujoco import StepOptions, structs
 from holdfast.mujoco.constraints import CONTACT
-from holdfast.mujoco.lookahead import find_listed
+from holdfast.mujoco.lookahead import find_listed, smaller
 
 X, Y, Z = np.eye(3)
 
@@ -21,7 +21,8 @@ def found(listed: list[tuple[np.ndarray, np.ndarray]], seen: tuple[np.ndarray, n
           radius: tuple[float, float] = (1.0, 2.0)) -> tuple[int, float, bool]:  # fmt: skip
     """`find_listed` as plain Python: contacts are a place and a normal."""
     code: Any = getattr(find_listed, "py_func", find_listed)
-    scope = {**code.__globals__, "floats": structs.plain_floats, "square": lambda x: x * x}
+    scope = {**code.__globals__, "floats": structs.plain_floats, "square": lambda x: x * x,
+             "smaller": getattr(smaller, "py_func", smaller)}  # fmt: skip
     n, radii = len(listed), np.array(radius)
     frames = [np.concatenate([normal, np.roll(normal, 1), np.roll(normal, 2)])
               for _, normal in [*listed, seen]]  # fmt: skip

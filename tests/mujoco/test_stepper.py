@@ -744,8 +744,8 @@ def test_penetration_is_taken_out_without_adding_speed() -> None:
 
 
 def test_a_correction_is_capped_in_each_step() -> None:
-    """A box deep in the floor comes out by 2 cm in a step, and stands still when it is out."""
-    model, data = load(FLOOR + BOX.replace("0 0 .1", "0 0 .03"))
+    """A box deep in the floor comes out by 10 cm in a step, and stands still when it is out."""
+    model, data = load(FLOOR + BOX.replace("0 0 .1", "0 0 -.05"))
     stepper = hf.Stepper(model)
     heights = [data.qpos[2]]
     for _ in range(4 * stepper.options.deep_period):

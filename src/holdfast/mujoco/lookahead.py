@@ -4,7 +4,8 @@ Rows are linear. A body that turns moves its corners along arcs, two boxes that 
 other points in contact when the step is over, and a body that was hit meets others that were out of
 its reach. So the surfaces are looked at where the motion leads:
 
-1. move the bodies, as a trial, and list the contacts there;
+1. move the bodies, as a trial, and list the contacts there: those that touch, and those within
+   the margins of the step;
 2. a contact that has sunk in and stands in the list of the step is given the gap that it really
    had to close; one that is new is added to the list, taken back to where its point was before;
 3. solve again, until nothing sinks in or a bound is reached.
@@ -79,9 +80,22 @@ def look_ahead(
         return LISTED
     for k in range(cs.kind.shape[0]):
         cs.sunk[k] = 0.0
-    if not moved or s.ngeom == 0 or not sinks_in(s, api):
+    if not moved or s.ngeom == 0:
         return NOTHING
-    return correct_gaps(s, api, arrays, cs, velocity)
+    d = data_at(s.data)
+    before = known = np.int64(d.ncon)
+    found = NOTHING
+    move_trial(s, api, s.velocity, s.h)
+    if s.convex == 1:
+        list_touching(s, api)
+        found = correct_gaps(s, api, arrays, cs, velocity, before, known)
+        known = np.int64(d.ncon)
+    collide_trial(s, api)
+    found = max(found, correct_gaps(s, api, arrays, cs, velocity, before, known))
+    if found == LISTED:
+        list_rows(s, api)
+        set_new_gaps(s, before, velocity)
+    return found
 
 
 @kernel
@@ -100,29 +114,12 @@ def move_trial(s: Any, api: Any, velocity: int, h: float) -> None:
 def list_touching(s: Any, api: Any) -> None:
     """List the contacts of the trial that touch or have sunk in, and no others.
 
-    Within margins wider than the geoms MuJoCo finds wrong distances between meshes, cylinders and
-    ellipsoids that have sunk in, and leaves out the nearest contacts of faces.
+    Within wide margins MuJoCo finds wrong distances and normals between meshes, capsules, cylinders
+    and ellipsoids that have sunk in, and leaves out the nearest contacts of faces.
     """
     reach.narrow_margins(s)
     collide_trial(s, api)
     reach.widen_margins(s)
-
-
-@kernel
-def sinks_in(s: Any, api: Any) -> bool:
-    """Return whether anything sinks in where the motion that was solved for leads.
-
-    Pairs that have sunk in are looked at with all contacts within the margins, if these show it.
-    """
-    trial = data_at(s.trial)
-    move_trial(s, api, s.velocity, s.h)
-    collide_trial(s, api)
-    if any_deep(trial, -s.sunk * s.size):
-        return True
-    if s.convex == 0:
-        return False
-    list_touching(s, api)
-    return any_deep(trial, -s.sunk * s.size)
 
 
 @kernel
@@ -135,11 +132,17 @@ def any_deep(trial: Any, deep: float) -> bool:
 
 
 @kernel
-def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) -> int:
-    """Let the list of the step know what the trial shows; see `look_ahead`."""
+def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray,
+                 before: int, known: int) -> int:  # fmt: skip
+    """Let the list of the step know what the trial shows, if anything sinks in; see `look_ahead`.
+
+    Contacts from `before` to `known` have been added by an earlier look at the same trial.
+    """
     d, trial, deep = data_at(s.data), data_at(s.trial), -s.sunk * s.size
+    if not any_deep(trial, deep):
+        return NOTHING
     gaps = floats(s.gaps, 1, s.capacity)[0]
-    found, full, before = NOTHING, False, np.int64(d.ncon)
+    found, full = NOTHING, False
     work = floats(s.scratch, 2, 3)
     for e in range(trial.ncon):
         at = trial.contact + e * CONTACT_SIZE
@@ -158,14 +161,13 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
                 gaps[cs.source[k]] = gap
                 found = max(found, GAPS)
         elif not full and (k < 0 or (likeness <= s.same_normal and seen.dist < deep)):
+            if is_added(s, d, seen, work, before, known):
+                continue
             full = d.ncon >= s.capacity or not add_contact(s, api, at, work, among)
             if not full:
                 found = LISTED
         if likeness > s.similar_normal:
             cs.sunk[k] = max(cs.sunk[k], end - seen.dist)
-    if found == LISTED:
-        list_rows(s, api)
-        set_new_gaps(s, before, velocity)
     return found
 
 
@@ -213,6 +215,31 @@ def taken_back(d: Any, trial: Any, g: int, seen: Any, point_out: np.ndarray) -> 
 
 
 @kernel
+def is_added(s: Any, d: Any, seen: Any, points: np.ndarray, before: int, known: int) -> bool:
+    """Return whether a contact of the trial is among those that were added, from `before` on."""
+    radius = floats(s.radius, 1, s.ngeom)[0]
+    for i in range(before, known):
+        c = contact_at(d.contact + i * CONTACT_SIZE)
+        if c.geom[0] != seen.geom[0] or c.geom[1] != seen.geom[1]:
+            continue
+        away = cosine = 0.0
+        for e in range(3):
+            away += square(0.5 * (points[0, e] + points[1, e]) - c.pos[e])
+            cosine += seen.frame[e] * c.frame[e]
+        near = s.same_place * smaller(radius[seen.geom[0]], radius[seen.geom[1]])
+        if away <= near * near and cosine > s.same_normal:
+            return True
+    return False
+
+
+@kernel
+def smaller(a: float, b: float) -> float:
+    """Return the smaller of two radii; infinite if neither geom has an end, which is 0."""
+    small = min(a, b) if min(a, b) > 0.0 else max(a, b)
+    return small if small > 0.0 else np.inf
+
+
+@kernel
 def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple[int, float, bool]:
     """Return the listed contact that is most like one of the trial; -1 if none is at this place.
 
@@ -224,9 +251,7 @@ def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple
         if cs.kind[k] != CONTACT or cs.geom[k, 0] != seen.geom[0] or cs.geom[k, 1] != seen.geom[1]:
             continue
         among = True
-        a, b = radius[cs.geom[k, 0]], radius[cs.geom[k, 1]]
-        small = min(a, b) if min(a, b) > 0.0 else max(a, b)
-        near = s.same_place * small if small > 0.0 else np.inf
+        near = s.same_place * smaller(radius[cs.geom[k, 0]], radius[cs.geom[k, 1]])
         near += max(cs.gap[k], 0.0)
         one = other = middle = 0.0  # a contact that was added stands in the middle
         for e in range(3):

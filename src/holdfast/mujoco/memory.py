@@ -14,6 +14,7 @@ from holdfast.mujoco.history import History, no_data
 from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.pair_laws import PairLaws, law_kind
 from holdfast.mujoco.private_model import PrivateModel
+from holdfast.mujoco.reach import FACE, LINE
 from holdfast.mujoco.record import RECORD
 from holdfast.mujoco.sleep import make_awake
 from holdfast.mujoco.support import check_data
@@ -89,11 +90,13 @@ class StepMemory:
         of_geom = np.where(root > 0, mocap[root], -1) if model.ngeom else root
         single = np.isin(model.jnt_type, _SINGLE)
         sensors = np.flatnonzero(np.isin(model.sensor_type, LIMIT_SENSORS))
-        curved = np.isin(model.geom_type, _REDUCED)
+        capsule = model.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE
+        reduced = np.isin(model.geom_type, _REDUCED)
+        curved = FACE * reduced + LINE * capsule
         kind, value = law_kind(self._laws.default)
         kinds, values = self._laws.numbers()
         self._set(default_law=kind, default_value=value, nrule=len(kinds),
-                  nlimit_sensor=len(sensors), curved=bool(curved.any()),
+                  nlimit_sensor=len(sensors), curved=bool(reduced.any()),
                   convex=bool(np.isin(model.geom_type, _CONVEX).any()))  # fmt: skip
         self._put(
             segments=private.segments, geom_body=private.geom_body.astype(np.int32),

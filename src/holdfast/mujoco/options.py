@@ -50,7 +50,8 @@ class StepOptions:
         correction_lever: largest ratio of such a displacement to the violation that it corrects,
             over the mean size for angles.
         held_compliance: compliance of rows that hold in a correction, relative to their bodies.
-        paid: largest part of the kinetic energy of an island that may be spent on a correction.
+        paid: largest part of the kinetic energy of an island that may be spent on a correction. A
+            body that rolls needs ``(w h)^2`` of it, if w is the frequency at which it would rock.
         corrections: how often displacements are found at most, each after a look at the surfaces
             where the last ones lead, if what is violated is more than `sunk`.
         deep: penetration above which a correction is made even if no kinetic energy pays for it.
@@ -58,7 +59,6 @@ class StepOptions:
         slight: violations below this are always corrected, whether or not it helps.
         deep_period: deeper ones that a step begins with are corrected in one of so many steps, if
             it helps.
-        rest_period: islands at rest are corrected in one of so many steps.
         hopeless_after: number of attempts in a row that do not help after which a warning says that
             the violation cannot be corrected.
         friction_excess: relative excess over the declared friction that causes a warning.
@@ -76,7 +76,7 @@ class StepOptions:
     narrow_pyramid: float = 1e-3
     mocap_turn: float = 1.5
     memo_window: int = 64
-    sunk: float = 1e-5
+    sunk: float = 5e-6
     bend: float = 1e-4
     same_place: float = 0.05
     similar_normal: float = 0.9
@@ -88,16 +88,15 @@ class StepOptions:
     approximate: float = SOLVER.approximate
     limit_rounds: int = 10
     uncorrected: float = 1e-6
-    correction_step: float = 0.02
+    correction_step: float = 0.1
     correction_lever: float = 20.0
     held_compliance: float = 1e-7
-    paid: float = 0.02
-    corrections: int = 3
+    paid: float = 0.5
+    corrections: int = 6
     deep: float = 1e-4
     helpful: float = 0.1
     slight: float = 1e-3
     deep_period: int = 4
-    rest_period: int = 64
     hopeless_after: int = 3
     friction_excess: float = 1e-6
     no_force: float = 1e-9

@@ -29,7 +29,7 @@ from holdfast.mujoco.structs import (
 )
 
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
-KEPT_CONTACTS = 4  # that MuJoCo keeps of a face and a convex geom
+LINE, FACE = 2, 4  # contacts that MuJoCo keeps of a convex geom and a capsule, or a face
 SIDEWAYS = 1.0 / 3.0  # part of the speed along a surface that may become one towards it
 NEAR_MARGINS = 1e4  # a pair whose contacts are farther than this times that does not touch
 
@@ -141,12 +141,17 @@ def widen_margins(s: Any) -> None:
 
 @kernel
 def narrow_margins(s: Any) -> None:
-    """Set no margins: what is listed then touches or has sunk in."""
-    structs.option_at(s.opt).o_margin = 0.0
+    """Set margins of rounding alone: what is listed then touches or has sunk in.
+
+    Without any, the normals that MuJoCo finds for surfaces that just touch may point anywhere, and
+    contacts of one pair would be squeezed between each other.
+    """
+    least = s.touching * s.size
+    structs.option_at(s.opt).o_margin = 2.0 * least
     for margin in (floats(s.geom_margin, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
                    floats(s.pair_margin, 1, s.npair)[0]):  # fmt: skip
         for k in range(margin.shape[0]):
-            margin[k] = 0.0
+            margin[k] = least
 
 
 @kernel
@@ -154,7 +159,8 @@ def has_left_out(s: Any, address: int, touch: float) -> bool:
     """Return whether MuJoCo may have left out contacts of the data at an address that touch.
 
     Of the contacts between a face and a convex geom it keeps the four that span most, which are
-    not the nearest ones if margins are wide.
+    not the nearest ones if margins are wide; of a capsule on a mesh, two that may be those of
+    another face.
     """
     d = data_at(address)
     curved = words(s.geom_curved, 1, s.ngeom)[0]
@@ -169,12 +175,14 @@ def has_left_out(s: Any, address: int, touch: float) -> bool:
             count, near, apart = 0, False, False
         if c.geom[0] < 0 or c.geom[1] < 0:
             continue
-        if curved[c.geom[0]] == 0 and curved[c.geom[1]] == 0:
+        one, other = curved[c.geom[0]], curved[c.geom[1]]
+        if max(one, other) < FACE:
             continue
+        is_line = min(one, other) == LINE
         count += 1
-        near = near or c.dist < NEAR_MARGINS * touch
+        near = near or is_line or c.dist < NEAR_MARGINS * touch
         apart = apart or c.dist > touch
-        if count >= KEPT_CONTACTS and near and apart:
+        if count >= (LINE if is_line else FACE) and near and apart:
             return True
     return False
 
@@ -183,7 +191,7 @@ def has_left_out(s: Any, address: int, touch: float) -> bool:
 def add_nearest(s: Any, api: Any) -> None:
     """Add the contacts that touch and that MuJoCo has left out of the list within wide margins.
 
-    The trial data get a list without margins; what is not in the list of the step is added.
+    The trial data get a list within narrow margins; what is not in the list of the step is added.
     """
     touch = s.touching * s.size
     if s.curved == 0 or not has_left_out(s, s.data, touch):

@@ -301,6 +301,19 @@ def list_rows(s: Any, api: Any) -> None:
 
 
 @kernel
+def list_nearest(s: Any, api: Any) -> None:
+    """Add the contacts that MuJoCo's collision detection leaves out to the list of all rows."""
+    d = data_at(s.data)
+    known = np.int64(d.ncon)
+    keep_rows(s)
+    if s.adhesive == 0:
+        reach.add_nearest(s, api)
+    s.collided = d.ncon
+    if s.collided > known:
+        list_rows(s, api)
+
+
+@kernel
 def use_touching_margins(s: Any) -> None:
     """Widen the user's margins by a hair: bodies that touch without sinking in do attract."""
     hair = s.adhesion_margin * s.size
@@ -325,7 +338,6 @@ def forward(s: Any, api: Any) -> None:
         wake(s, api)
     if s.integrator == DISCRETE:  # its metric is built by the whole stage only
         c_api.call(api.mj_fwdPosition, m, s.data)
-        s.collided = d.ncon
     else:
         c_api.call(api.mj_makeM, m, s.data)
         c_api.call(api.mj_factorM, m, s.data)
@@ -342,6 +354,7 @@ def forward(s: Any, api: Any) -> None:
         c_api.call(api.mj_energyVel, m, s.data)
     if s.integrator == DISCRETE:
         c_api.call_flags(api.mj_forwardSkip, m, s.data, np.int32(_AFTER_VELOCITY), np.int32(1))
+        list_nearest(s, api)
     else:
         c_api.call(api.mj_fwdActuation, m, s.data)
         c_api.call(api.mj_fwdAcceleration, m, s.data)

@@ -10,12 +10,13 @@ This is a contact problem, too, with displacements for velocities: contacts are 
 that touch drag so much that they do not move, and so does what holds an equality. No velocity is
 added. Each island is corrected by itself: one that cannot be does not keep others from it.
 
-Lifted out, a body gains potential energy. Its island pays with what impulses have taken, and
-where that is not enough, as for a body that rolls, with kinetic energy: all its velocities become
-smaller by the same small part. Where that is not enough either, the body is lifted by a part, and
-the rest waits; unless it is so deep that no step can have led there: bodies that were placed in
-each other are lifted out at once, and the drift of joints is free, too. Where violations are deep,
-the surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
+Lifted out, a body gains potential energy. Its island pays with what impulses have taken, and where
+that is not enough, as for a body that rolls, with kinetic energy: all its velocities become smaller
+by the same part. Where that is not enough either, as for bodies at rest, it pays with what impulses
+have taken out of the free motion, so that contact and correction together add nothing to it. What
+is left waits; unless it is so deep that no step can have led there: bodies that were placed in each
+other are lifted out at once, and the drift of joints is free, too. Where violations are deep, the
+surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
 neighbouring links would push joints about for ever. What is done depends on the state alone, not on
 how it came about.
 """
@@ -160,29 +161,11 @@ def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
 def is_turn(s: Any, period: int) -> bool:
     """Return whether this step is one of those that come once in so many.
 
-    Which step it is follows from the time, which is part of the state, so that nothing depends on
-    earlier steps.
+    What is deep already when a step begins came with the state that a simulation began with, or
+    stays because links overlap for good: then every attempt is in vain. Which step it is follows
+    from the time, which is part of the state, so that nothing depends on earlier steps.
     """
     return int(np.rint(data_at(s.data).time / s.h) - 1.0) % period == 0
-
-
-@kernel
-def may_wait(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
-             island: int, left: float, deep: bool) -> bool:  # fmt: skip
-    """Return whether an island is not corrected in this step.
-
-    What is deep already when a step begins came with the state that a simulation began with, or
-    stays because links overlap for good: then every attempt is in vain. An island at rest has no
-    energy to pay for a correction that lifts it, and nothing will change as long as it rests.
-    """
-    if deep:
-        return not is_turn(s, s.deep_period)
-    before, rests = floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0], True
-    for t in range(s.ntree):
-        if label[t] == island:
-            for j in range(arrays.tree[t], arrays.tree[t + 1]):
-                rests = rests and before[j] == 0.0 and answer.velocity[j] == 0.0
-    return rests and left <= s.deep * s.size and not is_turn(s, s.rest_period)
 
 
 @kernel
@@ -224,7 +207,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
         was_deep = before > s.slight * s.size
         if left <= s.uncorrected * s.size:
             continue
-        if may_wait(s, arrays, cs, answer, label, island, left, was_deep):
+        if was_deep and not is_turn(s, s.deep_period):
             continue
         if not displace_island(s, arrays, cs, answer, label, island, left, not was_deep, to, found,
                                at):  # fmt: skip
@@ -440,7 +423,9 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarr
 
     Impulses p take ``-1/2 p (v + v+)`` out of the motion; of that, what gravity has put in while
     they acted is not lost: a step takes out ``1/2 |v+ - v|^2 - p v+`` altogether. The lesser of the
-    two pays, since the motion of bodies that spin changes without impulses, too.
+    two pays, since the motion of bodies that spin changes without impulses, too. Where speed does
+    not suffice, what impulses have taken out of the free motion pays: where it ends there is no
+    more energy than without contact.
     """
     d, trees = data_at(s.data), s.ntree
     pull = floats(s.potential, 1, s.nv)[0]
@@ -449,7 +434,7 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarr
     for island in range(trees):
         if label[island] != island:
             continue
-        cost = change = kinetic = deep = first = last = 0.0
+        cost = change = kinetic = deep = first = last = fall = 0.0
         for t in range(trees):
             if label[t] == island:
                 begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
@@ -470,15 +455,16 @@ def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarr
                     if answer.impulse[r] != 0.0:
                         e = r - arrays.row[i]
                         first += answer.impulse[r] * row_speed(arrays, i, e, before)
+                        fall += answer.impulse[r] * row_speed(arrays, i, e, arrays.free)
                         last += answer.impulse[r] * row_speed(arrays, i, e, answer.velocity)
         lost = min(-0.5 * (first + last), change - last)
         owed = cost - max(lost, 0.0)
         if not owed > 0.0:
             continue
         paid = min(owed, s.paid * kinetic)
-        part = 1.0
-        if paid < owed and deep <= s.deep * s.size:
-            part = (max(lost, 0.0) + paid) / cost
+        part, spare = 1.0, max(-0.5 * (fall + last) - max(lost, 0.0), 0.0)
+        if paid + spare < owed and deep <= s.deep * s.size:
+            part = (max(lost, 0.0) + paid + spare) / cost
         slower = np.sqrt(1.0 - paid / kinetic) if paid > 0.0 else 1.0
         for t in range(trees):
             if label[t] == island:
@@ -504,6 +490,11 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     dq = floats(s.displacement, 1, s.nv)[0]
     for j in range(s.nv):
         dq[j] = 0.0
+    if s.correct == 1 and s.lookaheads >= s.lookahead_rounds:  # nobody has looked at this motion
+        for i in range(cs.kind.shape[0]):
+            cs.sunk[i] = 0.0
+        measure_again(s, api, arrays, cs, answer.velocity, dq)
+        violations(s, arrays, cs, answer.velocity)
     if s.correct == 0 or s.left_over <= s.uncorrected * s.size:
         s.stuck = 0
         return
