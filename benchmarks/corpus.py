@@ -68,7 +68,7 @@ def arena(bodies: str, mu: float, half: float | None = 0.26, condim: int = 3) ->
       <worldbody><geom type="plane" size="5 5 1"/>{walls}{bodies}</worldbody></mujoco>"""
 
 
-def _random_pose(rng: np.random.Generator) -> str:
+def random_pose(rng: np.random.Generator) -> str:
     q = rng.normal(size=4)
     return " ".join(f"{x:.9f}" for x in q / np.linalg.norm(q))
 
@@ -88,7 +88,7 @@ def pile(count: int, mu: float, shape: str = "box", condim: int = 3, seed: int =
         else:
             size = rng.uniform((0.03,), (0.065,))
         bodies += (
-            f'<body pos="{x:.9f} {y:.9f} {z:.9f}" quat="{_random_pose(rng)}"><freejoint/>'
+            f'<body pos="{x:.9f} {y:.9f} {z:.9f}" quat="{random_pose(rng)}"><freejoint/>'
             f'<geom type="{shape}" size="{" ".join(f"{s:.9f}" for s in size)}"/></body>'
         )
     return arena(bodies, mu, condim=condim)

@@ -27,7 +27,7 @@ from holdfast.contact.arrays import (
 from holdfast.contact.ladder import NEEDED
 from holdfast.contact.options import Numbers
 from holdfast.contact.reduce import solve_reduced
-from holdfast.contact.solve import most_memory
+from holdfast.contact.solve import begin_report, most_memory
 
 WORTH = 8  # constraints that are left out at least, or the whole problem is solved at once
 HALF = 0.5  # part of a gap that the free motion closes, if a contact is to be in the first solve
@@ -55,6 +55,7 @@ def solve_near(a: Arrays, f: Factors, answer: Answer, work: np.ndarray, words: n
         o: tolerances.
     """
     n = a.law.shape[0]
+    begin_report(answer)
     if n <= WORTH or work.shape[0] <= n:
         return solve_reduced(a, f, answer, work, words, o)
     chosen = words[:n]

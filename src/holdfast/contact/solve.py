@@ -18,6 +18,7 @@ from holdfast.contact.ladder import (
     BY_RUNG,
     FACTORISATIONS,
     ISLANDS,
+    JAMMED,
     NEEDED,
     REPORT,
     RESIDUAL,
@@ -145,6 +146,13 @@ def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray
                 y_inout[j] = 0.0
 
 
+@kernel
+def begin_report(out: Answer) -> None:
+    """Clear what several solves of one problem add up."""
+    for k in range(REPORT):
+        out.report[k] = 0.0
+
+
 @entry
 def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Numbers) -> int:
     """Fill the answer of a contact problem; return a `SolveStatus`.
@@ -156,6 +164,7 @@ def solve(a: Arrays, out: Answer, work: np.ndarray, words: np.ndarray, o: Number
         o: tolerances.
     """
     used = factors_size(a)
+    begin_report(out)
     if used > work.shape[0]:
         out.report[NEEDED] = used
         return MORE_MEMORY
@@ -253,8 +262,7 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
     interior = Interior(z[0], z[1], z[2], z[3], z[4], z[5], z[6], each[2], small[:4])
     wk = Work(v, by_row[8], by_row[9], by_row[10], splitting, interior, CG, each[2])
     status = SOLVED
-    for k in range(RESIDUAL, REPORT):
-        out.report[k] = 0.0
+    out.report[RESIDUAL] = out.report[JAMMED] = 0.0
     out.report[ISLANDS] = islands
     for k in range(islands):
         t0, t1 = island_tree_begin[k], island_tree_begin[k + 1]

@@ -72,6 +72,7 @@ _STATE = (  # of the step under way
     "pyramidal", "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
     "capacity_needed", "constraints", "rows", "panels", "entries",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
+    "solves", "factorisations", "rung",
     "overlaps", "told_overlap", "told_rk4", "told_uncertified", "collided", "kept_rows",
     "kept_limits",
 )  # fmt: skip

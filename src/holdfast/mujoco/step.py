@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast._jit import CEntry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
-from holdfast.contact.ladder import JAMMED, RESIDUAL
+from holdfast.contact.ladder import FACTORISATIONS, JAMMED, RESIDUAL, RUNG
 from holdfast.contact.near import memory_needed, solve_near
 from holdfast.contact.options import DEFAULT, Numbers
 from holdfast.contact.prediction import predict_states
@@ -99,6 +99,9 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     near = s.near * s.size / s.h
     status = solve_near(arrays, factors(s), answer, work, integers, near, tolerances(s, rough))
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
+    s.solves += 1
+    s.factorisations += int(answer.report[FACTORISATIONS])
+    s.rung = max(s.rung, int(answer.report[RUNG]))
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
     return Status.UNSOLVED
@@ -371,7 +374,7 @@ def take_step(s: Any) -> int:
     api, status = c_api.api_at(s.api), Status.DONE
     if s.begun == 0:
         s.has_inertia = s.has_gaps = s.contact_free = s.constraints = s.rows = 0
-        s.panels = s.entries = s.solve_status = s.lookaheads = s.overlaps = 0
+        s.panels = s.entries = s.solve_status = s.lookaheads = s.overlaps = s.rung = 0
         s.begun = 1
     if s.stage == Stage.SMOOTH:
         status = smooth(s, api)

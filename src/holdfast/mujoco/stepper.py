@@ -181,7 +181,8 @@ class Stepper(Stages):
         self._data, self._history, self._outcome = no_data, None, None
         self._histories.clear()
         self._stepped = False
-        self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, uncertified=0, inconsistent=0,
+        self._set(deepest=0.0, fastest=0.0, corrected=0.0, redone=0, solves=0,
+                  factorisations=0, uncertified=0, inconsistent=0,
                   told_overlap=0, told_rk4=0, told_uncertified=0, nwarned=0)  # fmt: skip
         self._renew()
 
