@@ -31,7 +31,8 @@ def assert_solves(result: hf.lcp.LCPResult, p: Problem) -> None:
     assert result.status is hf.lcp.Status.SOLVED
     rows = result.residuals
     assert max(rows.primal, rows.dual, rows.complementarity) <= CERTIFICATE
-    assert rows.stationarity <= 1e-9  # forces that cancel: their rounding is part of it
+    # Forces that cancel: their rounding is part of it, and differs between processors.
+    assert rows.stationarity <= 2e-9
     assert max(kkt(p, result.z, result.motion)) <= CERTIFICATE
     assert result.pivots <= 3 * sum(p.N.shape)
 
