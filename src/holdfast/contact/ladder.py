@@ -1,6 +1,6 @@
 """The ladder: ways to solve an island, the cheapest first.
 
-1. the impulses of the last step, as they are, if nothing that touches moves (`certify`);
+1. the impulses of the last step, as they are, if nothing moves (`certify`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
 3. large islands: a few steps of Newton's method from its impulses, if they are nearly an answer
@@ -15,8 +15,8 @@ A caller that only wants to know roughly where a motion leads gets an answer of 
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. In small islands it depends
-on the problem and these states alone: impulses of the last step are taken only where all that
-touches sticks, which is one motion whatever the impulses. Where contacts are so many that equal
+on the problem and these states alone: impulses of the last step are taken only where nothing
+moves, which is one motion whatever the impulses. Where contacts are so many that equal
 sharing of the load would leave their cones, impulses stay near those that Newton's method began
 with.
 """
@@ -48,7 +48,7 @@ from holdfast.contact.newton import (
 from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
-from holdfast.contact.system import DISC, System
+from holdfast.contact.system import DISC, System, add_sizes
 from holdfast.linalg.vectors import square
 
 
@@ -163,6 +163,36 @@ def is_steady(sy: System, isl: Island, y: np.ndarray, tolerance: float) -> bool:
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             change += square(y[j] - sy.before[j])
     return change <= square(tolerance * norm(isl, sy.y0))
+
+
+@kernel
+def sum_sizes(sy: System, isl: Island, r: np.ndarray, terms_out: np.ndarray) -> None:
+    """Fill the sizes of all terms of the sum that makes the motion of an island."""
+    for k in range(isl.trees):
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            terms_out[j] = abs(sy.y0[j])
+    for i in isl.member:
+        add_sizes(sy, i, r, terms_out)
+
+
+@kernel
+def is_rounding(isl: Island, k: int, terms: np.ndarray, y: np.ndarray) -> bool:
+    """Return whether the motion of tree k is rounding of the sum that makes it."""
+    before = after = 0.0
+    for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+        before += terms[j] * terms[j]
+        after += y[j] * y[j]
+    return after <= square(rounding(isl)) * before
+
+
+@kernel
+def is_at_rest(sy: System, isl: Island, v: Vectors) -> bool:
+    """Return whether nothing moves but by rounding."""
+    sum_sizes(sy, isl, v.r, v.d)
+    rests = True
+    for k in range(isl.trees):
+        rests = rests and is_rounding(isl, k, v.d, v.y)
+    return rests
 
 
 @kernel
@@ -364,7 +394,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     large = isl.member.shape[0] > LARGE
     if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
-        if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):
+        rests = all_sticks(sy, isl, v.r, v.u, still) and is_at_rest(sy, isl, v)
+        if large or rests or nothing_acts(sy, isl, v.r):
             read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
             return least
     if not large:  # what was before does not matter

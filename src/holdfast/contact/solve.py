@@ -9,7 +9,6 @@ import numpy as np
 
 from holdfast._jit import entry, kernel
 from holdfast.contact import delassus
-from holdfast.contact.active_set import rounding
 from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
 from holdfast.contact.convex import solve_convex
 from holdfast.contact.interior_point import Interior
@@ -25,7 +24,9 @@ from holdfast.contact.ladder import (
     STATES,
     Work,
     has_friction,
+    is_rounding,
     solve_island,
+    sum_sizes,
 )
 from holdfast.contact.newton import Island, Vectors
 from holdfast.contact.no_slip import has_no_slip, search
@@ -33,7 +34,6 @@ from holdfast.contact.options import Numbers
 from holdfast.contact.splitting import MEMORY, ROWS, SMALL, Splitting
 from holdfast.contact.system import (
     System,
-    add_sizes,
     apply_laws,
     factor_inertia,
     recover_velocity,
@@ -129,20 +129,10 @@ def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray
     rounding of all of them. If that were integrated, bodies would never rest: contacts that depend
     on the last digit of a position would come and go from step to step.
     """
-    part = rounding(isl)
+    sum_sizes(sy, isl, r, terms_work)
     for k in range(isl.trees):
-        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-            terms_work[j] = abs(sy.y0[j])
-    for i in isl.member:
-        add_sizes(sy, i, r, terms_work)
-    for k in range(isl.trees):
-        first, end = isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]
-        before = after = 0.0
-        for j in range(first, end):
-            before += terms_work[j] * terms_work[j]
-            after += y_inout[j] * y_inout[j]
-        if after <= part * part * before:
-            for j in range(first, end):
+        if is_rounding(isl, k, terms_work, y_inout):
+            for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
                 y_inout[j] = 0.0
 
 

@@ -30,7 +30,7 @@ FUNCTIONS = (
     "mj_sensorPos", "mj_energyPos", "mj_fwdVelocity", "mj_sensorVel", "mj_energyVel",
     "mj_fwdActuation", "mj_fwdAcceleration", "mj_fwdConstraint", "mj_forwardSkip", "mj_implicit",
     "mj_Euler", "mj_RungeKutta", "mj_sensorAcc", "mj_integratePos", "mj_kinematics",
-    "mj_addContact", "mj_rne", "mj_isSparse", "mj_comPos", "mj_resetData", "mj_island",
+    "mj_addContact", "mj_isSparse", "mj_comPos", "mj_resetData", "mj_island",
 )  # fmt: skip
 
 # Addresses of functions, of MuJoCo's pointers to callbacks, and of `mjd_smooth_vel` or 0; the
@@ -61,7 +61,6 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "call_flags": (_word, _word, _number, _number),
     "call_state": (_word, _word, _word, _number),  # model, data, state, which one
     "call_pointer": (_word, _word, _word),  # model, data, a pointer
-    "call_rne": (_word, _word, _number, _word),  # model, data, flag, result
     "call_integrate": (_word, _word, _word, types.float64),  # model, qpos, qvel, time
     "call_clock": (_number, _word),  # a clock, a time
     "call_batch": (_word, _word, _number, _word, _word, _number),  # see `guarded`
@@ -95,7 +94,7 @@ def _caller(kinds: tuple[Any, ...]) -> Any:
 
 
 (
-    call, call_flag, call_flags, call_state, call_pointer, call_rne, call_integrate, call_clock,
+    call, call_flag, call_flags, call_state, call_pointer, call_integrate, call_clock,
     call_batch,
 ) = (_caller(kinds) for kinds in _CALLS.values())  # fmt: skip
 

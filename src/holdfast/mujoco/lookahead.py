@@ -7,7 +7,8 @@ its reach. So the surfaces are looked at where the motion leads:
 1. move the bodies, as a trial, and list the contacts there: those that touch, and those within
    the margins of the step;
 2. a contact that has sunk in and stands in the list of the step is given the gap that it really
-   had to close; one that is new is added to the list, taken back to where its point was before;
+   had to close; one that is new is added to the list, taken back to where its point was before, and
+   so is one beside a contact that was closed, if its point was not;
 3. solve again, until nothing sinks in or a bound is reached.
 
 Where the trial motion v led to the distance d along the normal n, the row asks for
@@ -33,6 +34,7 @@ from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, Constraints, takes_part
+from holdfast.mujoco.separation import is_checked, smaller
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.smooth import list_rows
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
@@ -56,6 +58,24 @@ def moves_far(s: Any, velocity: np.ndarray) -> bool:
         change = max(change, abs(velocity[j] - qvel[j]))
     step = s.h * max(1.0, 1.0 / s.size)
     return square(step * fastest) > s.bend or step * change > s.size_reserve
+
+
+@kernel
+def closes_searched(s: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray) -> bool:
+    """Return whether a motion closes a contact whose distance was found by a search.
+
+    Such distances are not always right: the surfaces are looked at where they meet.
+    """
+    if s.convex == 0:
+        return False
+    d, touch = data_at(s.data), s.touching * s.size
+    for k in range(cs.kind.shape[0]):
+        if cs.kind[k] == CONTACT and cs.gap[k] > touch:
+            end = cs.gap[k] + s.h * row_speed(arrays, k, 0, velocity)
+            c = contact_at(d.contact + cs.source[k] * CONTACT_SIZE)
+            if end <= touch and is_checked(s, c):
+                return True
+    return False
 
 
 @kernel
@@ -91,6 +111,7 @@ def look_ahead(
         found = correct_gaps(s, api, arrays, cs, velocity, before, known)
         known = np.int64(d.ncon)
     collide_trial(s, api)
+    reach.drop_wrong(s, s.trial)
     found = max(found, correct_gaps(s, api, arrays, cs, velocity, before, known))
     if found == LISTED:
         list_rows(s, api)
@@ -112,13 +133,18 @@ def move_trial(s: Any, api: Any, velocity: int, h: float) -> None:
 
 @kernel
 def list_touching(s: Any, api: Any) -> None:
-    """List the contacts of the trial that touch or have sunk in, and no others.
+    """List the contacts of the trial that have sunk in, and no others.
 
-    Within wide margins MuJoCo finds wrong distances and normals between meshes, capsules, cylinders
-    and ellipsoids that have sunk in, and leaves out the nearest contacts of faces.
+    Within margins MuJoCo finds wrong distances and normals between meshes, capsules, cylinders
+    and ellipsoids that have sunk in, and leaves out the nearest contacts of faces. Where it finds
+    wrong normals without, it is asked again with the smallest.
     """
-    reach.narrow_margins(s)
+    reach.narrow_margins(s, 0.0)
     collide_trial(s, api)
+    if reach.drop_wrong(s, s.trial):
+        reach.narrow_margins(s, s.touching * s.size)
+        collide_trial(s, api)
+        reach.drop_wrong(s, s.trial)
     reach.widen_margins(s)
 
 
@@ -160,8 +186,11 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
             if gap < gaps[cs.source[k]]:
                 gaps[cs.source[k]] = gap
                 found = max(found, GAPS)
-        elif not full and (k < 0 or (likeness <= s.same_normal and seen.dist < deep)):
-            if is_added(s, d, seen, work, before, known):
+        elif not full and (k < 0 or (seen.dist < deep and (
+            likeness <= s.same_normal or was_apart(s, seen, work)
+        ))):  # fmt: skip
+            first = min(before, s.collided) if k >= 0 else before
+            if is_added(s, d, seen, work, first, known):
                 continue
             full = d.ncon >= s.capacity or not add_contact(s, api, at, work, among)
             if not full:
@@ -169,6 +198,18 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
         if likeness > s.similar_normal:
             cs.sunk[k] = max(cs.sunk[k], end - seen.dist)
     return found
+
+
+@kernel
+def was_apart(s: Any, seen: Any, points: np.ndarray) -> bool:
+    """Return whether the surfaces were apart before where they have sunk in now.
+
+    Then a contact beside it does not speak for it, however near: one body turns about the other.
+    """
+    gap = seen.dist
+    for e in range(3):
+        gap += seen.frame[e] * (points[1, e] - points[0, e])
+    return gap > s.touching * s.size
 
 
 @kernel
@@ -233,19 +274,13 @@ def is_added(s: Any, d: Any, seen: Any, points: np.ndarray, before: int, known: 
 
 
 @kernel
-def smaller(a: float, b: float) -> float:
-    """Return the smaller of two radii; infinite if neither geom has an end, which is 0."""
-    small = min(a, b) if min(a, b) > 0.0 else max(a, b)
-    return small if small > 0.0 else np.inf
-
-
-@kernel
 def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple[int, float, bool]:
     """Return the listed contact that is most like one of the trial; -1 if none is at this place.
 
+    Of those with a similar normal it is the nearest, else the one with the most similar normal.
     Also the cosine between their normals, and whether the pair of geoms is listed at all.
     """
-    best, likeness, among = -1, 0.0, False
+    best, likeness, among, least = -1, 0.0, False, np.inf
     radius = floats(s.radius, 1, s.ngeom)[0]
     for k in range(cs.kind.shape[0]):
         if cs.kind[k] != CONTACT or cs.geom[k, 0] != seen.geom[0] or cs.geom[k, 1] != seen.geom[1]:
@@ -264,8 +299,12 @@ def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple
             cosine = 0.0
             for e in range(3):
                 cosine += seen.frame[e] * cs.place[k, 3 + e]
-            if best < 0 or cosine > likeness:
-                best, likeness = k, cosine
+            if min(cosine, likeness) > s.similar_normal:
+                better = away < least
+            else:
+                better = best < 0 or cosine > likeness
+            if better:
+                best, likeness, least = k, cosine, away
     return best, likeness, among
 
 

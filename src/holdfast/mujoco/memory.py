@@ -15,7 +15,7 @@ from holdfast.mujoco.options import DEFAULT
 from holdfast.mujoco.pair_laws import PairLaws, law_kind
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.reach import FACE, LINE
-from holdfast.mujoco.record import RECORD
+from holdfast.mujoco.record import RECORD, SHAPES
 from holdfast.mujoco.sleep import make_awake
 from holdfast.mujoco.support import check_data
 from holdfast.mujoco.writeback import LIMIT_SENSORS
@@ -64,7 +64,7 @@ class StepMemory:
         self._set(
             **{name: getattr(own, name) for name in (
                 "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "nmocap", "nsensor",
-                "neq",
+                "neq", "nmesh", "nhfield",
             )},
             nM=len(own.M_colind), entries_of_D=len(own.D_colind),
             poly=own.dof_dampingpoly.shape[1], nsegment=len(private.segments),
@@ -80,10 +80,12 @@ class StepMemory:
         for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
                      "geom_conaffinity", "eq_solref", "dof_treeid", "body_treeid", "ten_J_rownnz",
                      "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
-                     "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr"):  # fmt: skip
+                     "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr", "body_mass",
+                     "dof_armature"):  # fmt: skip
             self._set(**{name: getattr(model, name).ctypes.data})
         for name in ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap",
-                     "jnt_margin", "tendon_margin", "pair_geom1", "pair_geom2"):  # fmt: skip
+                     "jnt_margin", "tendon_margin", "pair_geom1", "pair_geom2",
+                     *SHAPES):  # fmt: skip
             self._set(**{name: getattr(own, name).ctypes.data})
         root = np.array(model.body_rootid)[private.geom_body]
         mocap = np.array(model.body_mocapid)
@@ -110,7 +112,7 @@ class StepMemory:
             before=np.zeros(self._get("nstate")), velocity=np.zeros(own.nv),
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
-            potential=np.zeros(2 * own.nv + 6 * own.nbody), displacement=np.zeros(own.nv),
+            energy=np.zeros(3 * own.nbody), displacement=np.zeros(own.nv),
             now=np.zeros(2, dtype=np.int64), row_numbers=np.zeros(2 * _most_rows(own)),
         )  # fmt: skip
         self._uncouple()

@@ -35,6 +35,8 @@ class StepOptions:
             for this accuracy, too, where the model's own `ccd_tolerance` is less.
         bend: square of the turn of a coordinate in a step, in radians or mean sizes, above which
             its path is so curved that the surfaces are checked where the step ends.
+        wrong_normal: part of a geom's radius by which it may reach through the plane of a contact;
+            beyond that the normal is wrong. MuJoCo's normals of faces are off by up to 0.2 rad.
         same_place: part of the smaller geom's radius within which points are one contact.
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
@@ -54,11 +56,12 @@ class StepOptions:
             body that rolls needs ``(w h)^2`` of it, if w is the frequency at which it would rock.
         corrections: how often displacements are found at most, each after a look at the surfaces
             where the last ones lead, if what is violated is more than `sunk`.
-        deep: penetration above which a correction is made even if no kinetic energy pays for it.
+        deep: penetration that a step begins with above which a correction is made even if no energy
+            pays for it.
         helpful: part of the possible improvement that a correction must bring to count as helpful.
         slight: violations below this are always corrected, whether or not it helps.
-        deep_period: deeper ones that a step begins with are corrected in one of so many steps, if
-            it helps.
+        deep_period: deeper ones of a mechanism that a step begins with are corrected in one of so
+            many steps, if it helps.
         hopeless_after: number of attempts in a row that do not help after which a warning says that
             the violation cannot be corrected.
         friction_excess: relative excess over the declared friction that causes a warning.
@@ -78,6 +81,7 @@ class StepOptions:
     memo_window: int = 64
     sunk: float = 5e-6
     bend: float = 1e-4
+    wrong_normal: float = 0.25
     same_place: float = 0.05
     similar_normal: float = 0.9
     same_normal: float = 0.9999
@@ -92,7 +96,7 @@ class StepOptions:
     correction_lever: float = 20.0
     held_compliance: float = 1e-7
     paid: float = 0.5
-    corrections: int = 6
+    corrections: int = 12
     deep: float = 1e-4
     helpful: float = 0.1
     slight: float = 1e-3

@@ -17,6 +17,7 @@ import numpy as np
 from holdfast._jit import entry, kernel
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
+from holdfast.mujoco.separation import is_right, smaller
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.structs import (
     CONTACT_SIZE,
@@ -140,13 +141,13 @@ def widen_margins(s: Any) -> None:
 
 
 @kernel
-def narrow_margins(s: Any) -> None:
-    """Set margins of rounding alone: what is listed then touches or has sunk in.
+def narrow_margins(s: Any, least: float) -> None:
+    """Set margins of rounding alone, or none: what is listed then touches or has sunk in.
 
-    Without any, the normals that MuJoCo finds for surfaces that just touch may point anywhere, and
-    contacts of one pair would be squeezed between each other.
+    Within margins, however small, MuJoCo may say of meshes, capsules and cylinders that have sunk
+    in that they are just apart. Without any, it may find normals for surfaces that just touch that
+    point anywhere, see `separation`.
     """
-    least = s.touching * s.size
     structs.option_at(s.opt).o_margin = 2.0 * least
     for margin in (floats(s.geom_margin, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
                    floats(s.pair_margin, 1, s.npair)[0]):  # fmt: skip
@@ -188,6 +189,48 @@ def has_left_out(s: Any, address: int, touch: float) -> bool:
 
 
 @kernel
+def drop_wrong(s: Any, address: int) -> bool:
+    """Take contacts with wrong normals from the list of the data at an address; whether any."""
+    d = data_at(address)
+    if s.convex == 0:
+        return False
+    touch, kept = s.touching * s.size, 0
+    for i in range(d.ncon):
+        at = d.contact + i * CONTACT_SIZE
+        c = contact_at(at)
+        if c.dist > touch or is_right(s, d, c):
+            structs.copy(d.contact + kept * CONTACT_SIZE, at, CONTACT_SIZE)
+            kept += 1
+    some = kept < d.ncon
+    d.ncon = kept
+    return some
+
+
+@kernel
+def exclude_wrong(s: Any) -> bool:
+    """Exclude contacts that touch and have wrong normals, if others of their pair are right.
+
+    Return whether there are any.
+    """
+    d, touch, some = data_at(s.data), s.touching * s.size, False
+    if s.convex == 0:
+        return False
+    for i in range(d.ncon):
+        c = contact_at(d.contact + i * CONTACT_SIZE)
+        if c.dist > touch or c.exclude != 0 or is_right(s, d, c):
+            continue
+        for k in range(d.ncon):
+            other = contact_at(d.contact + k * CONTACT_SIZE)
+            same = other.geom[0] == c.geom[0] and other.geom[1] == c.geom[1]
+            listed = k != i and same and other.exclude == 0 and other.dist <= touch
+            if listed and is_right(s, d, other):
+                c.includemargin, c.exclude, c.efc_address = 0.0, 1, -1
+                some = True
+                break
+    return some
+
+
+@kernel
 def add_nearest(s: Any, api: Any) -> None:
     """Add the contacts that touch and that MuJoCo has left out of the list within wide margins.
 
@@ -202,8 +245,9 @@ def add_nearest(s: Any, api: Any) -> None:
         structs.copy(trial.mocap_pos, d.mocap_pos, 24 * s.nmocap)
         structs.copy(trial.mocap_quat, d.mocap_quat, 32 * s.nmocap)
     c_api.call(api.mj_kinematics, s.model, s.trial)
-    narrow_margins(s)
+    narrow_margins(s, touch)
     collide_trial(s, api)
+    drop_wrong(s, s.trial)
     widen_margins(s)
     known, place = np.int64(d.ncon), s.scratch + 48
     for e in range(trial.ncon):
@@ -246,6 +290,16 @@ def add_speed_of_point(s: Any, d: Any, g: int, c: Any, sign: float, v_inout: np.
 
 
 @kernel
+def relative_spin(s: Any, d: Any, a: int, b: int) -> float:
+    """Return how fast two geoms turn relative to each other [rad/s]."""
+    body, cvel = integers(s.geom_body, 1, s.ngeom)[0], floats(d.cvel, s.nbody, 6)
+    total = 0.0
+    for e in range(3):
+        total += square(cvel[body[b], e] - cvel[body[a], e])
+    return np.sqrt(total)
+
+
+@kernel
 def can_meet(s: Any, d: Any, c: Any, fall: float) -> bool:
     """Return whether the surfaces of a contact may meet in this step."""
     a, b = np.int64(c.geom[0]), np.int64(c.geom[1])
@@ -264,6 +318,9 @@ def can_meet(s: Any, d: Any, c: Any, fall: float) -> bool:
     for k in (a, b):
         if margin[k] > users[k]:  # it moves
             reach += fall + s.size_reserve * radius[k]
+    small = smaller(radius[a], radius[b])
+    if small < np.inf:  # other points come round
+        reach += s.speed_reserve * s.h * relative_spin(s, d, a, b) * small
     return c.dist <= reach or c.dist <= pair_margin(s, a, b)
 
 

@@ -61,7 +61,7 @@ class Inertia(IntEnum):
 _COUNTS = (
     "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
     "poly", "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate",
-    "nlimit_sensor", "neq",
+    "nlimit_sensor", "neq", "nmesh", "nhfield",
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "convex", "curved", "spins", "chooses_sparse", "pyramids", "correct",
@@ -88,11 +88,16 @@ _USER = (  # arrays of the user's model
     "user_tendon_margin", "jnt_limited", "jnt_range", "geom_contype", "geom_conaffinity",
     "eq_solref", "dof_treeid", "body_treeid",
     "ten_J_rownnz", "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
-    "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
+    "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr", "body_mass", "dof_armature",
 )  # fmt: skip
 _OWN = (  # arrays of the private model that the step writes
     "geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap", "jnt_margin",
     "tendon_margin", "pair_geom1", "pair_geom2",
+)  # fmt: skip
+SHAPES = (  # arrays of the private model that say what geoms are
+    "geom_type", "geom_size", "geom_dataid", "mesh_vertadr", "mesh_vertnum", "mesh_vert",
+    "mesh_graphadr", "mesh_graph", "hfield_size", "hfield_nrow", "hfield_ncol", "hfield_adr",
+    "hfield_data",
 )  # fmt: skip
 _TABLES = (  # made once per stepper
     "segments", "geom_body", "geom_root", "geom_curved", "moving", "radius", "geom_mocap",
@@ -100,7 +105,7 @@ _TABLES = (  # made once per stepper
     "joints", "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
-    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "potential",
+    "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "energy",
     "inertia", "factor", "below", "factored", "free", "scratch", "displacement", "island",
     "row_numbers",
 )  # fmt: skip
@@ -118,8 +123,8 @@ _NUMBERS = (
 RECORD = np.dtype(
     [
         (name, np.int64)
-        for group in (_COUNTS, _CHOICES, _STATE, _LOOP, _STRUCTS, _USER, _OWN, _TABLES, _BUFFERS,
-                      _HISTORY, _SIZES)
+        for group in (_COUNTS, _CHOICES, _STATE, _LOOP, _STRUCTS, _USER, _OWN, SHAPES, _TABLES,
+                      _BUFFERS, _HISTORY, _SIZES)
         for name in group
     ]
     + [(name, np.float64) for name in _NUMBERS]

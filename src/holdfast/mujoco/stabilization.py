@@ -10,12 +10,13 @@ This is a contact problem, too, with displacements for velocities: contacts are 
 that touch drag so much that they do not move, and so does what holds an equality. No velocity is
 added. Each island is corrected by itself: one that cannot be does not keep others from it.
 
-Lifted out, a body gains potential energy. Its island pays with what impulses have taken, and where
-that is not enough, as for a body that rolls, with kinetic energy: all its velocities become smaller
-by the same part. Where that is not enough either, as for bodies at rest, it pays with what impulses
-have taken out of the free motion, so that contact and correction together add nothing to it. What
-is left waits; unless it is so deep that no step can have led there: bodies that were placed in each
-other are lifted out at once, and the drift of joints is free, too. Where violations are deep, the
+Lifted out, a body gains potential energy; turned, it may gain kinetic energy at the same speeds.
+Its island pays with what impulses have taken, and where that is not enough, as for a body that
+rolls, with kinetic energy: all its velocities become smaller by the same part. Where that is not
+enough either, as for bodies at rest, it pays with what impulses have taken out of the free motion,
+so that contact and correction together add nothing to it. What is left waits; unless it was so deep
+when the step began that no step can have led there: bodies that were placed in each other are
+lifted out at once, and the drift of joints is free, too. Where violations are deep, the
 surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
 neighbouring links would push joints about for ever. What is done depends on the state alone, not on
 how it came about.
@@ -35,8 +36,10 @@ from holdfast.contact.arrays import Answer, Arrays, ContactState, SolveStatus, r
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.near import solve_near
 from holdfast.contact.options import DEFAULT
+from holdfast.contact.system import FREE_BODY
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import (
     COMPLIANT,
     CONTACT,
@@ -59,6 +62,8 @@ OPEN, STICK = int(ContactState.OPEN), int(ContactState.STICK)
 LEFT_OUT = int(ContactState.LEFT_OUT)
 OPTIONS = DEFAULT.numbers()  # of the contact solve
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
+WEIGHTLESS = int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+PAYMENTS = 6  # how often energy is measured, with ever shorter displacements; the last ones are 0
 
 
 @kernel
@@ -158,12 +163,22 @@ def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
 
 
 @kernel
+def is_of_mechanism(arrays: Arrays, i: int) -> bool:
+    """Return whether constraint i moves one tree only, and this is no free body."""
+    first = arrays.panel[i]
+    if arrays.panel[i + 1] != first + 1:
+        return False
+    t = arrays.panel_tree[first]
+    return arrays.tree[t + 1] - arrays.tree[t] != FREE_BODY
+
+
+@kernel
 def is_turn(s: Any, period: int) -> bool:
     """Return whether this step is one of those that come once in so many.
 
-    What is deep already when a step begins came with the state that a simulation began with, or
-    stays because links overlap for good: then every attempt is in vain. Which step it is follows
-    from the time, which is part of the state, so that nothing depends on earlier steps.
+    What is deep within a mechanism when a step begins stays because its links overlap for good:
+    then every attempt is in vain. Which step it is follows from the time, which is part of the
+    state, so that nothing depends on earlier steps.
     """
     return int(np.rint(data_at(s.data).time / s.h) - 1.0) % period == 0
 
@@ -198,16 +213,18 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
     for island in range(s.ntree):
         if label[island] != island:
             continue
-        left = before = 0.0
+        left = before = linked = 0.0
         for i in range(n):
             if island_of(arrays, label, i) == island:
                 left = max(left, violation(s, arrays, cs, i, answer.velocity))
                 if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
                     before = max(before, -cs.gap[i])
+                    if is_of_mechanism(arrays, i):
+                        linked = max(linked, -cs.gap[i])
         was_deep = before > s.slight * s.size
         if left <= s.uncorrected * s.size:
             continue
-        if was_deep and not is_turn(s, s.deep_period):
+        if linked > s.slight * s.size and not is_turn(s, s.deep_period):
             continue
         if not displace_island(s, arrays, cs, answer, label, island, left, not was_deep, to, found,
                                at):  # fmt: skip
@@ -321,10 +338,10 @@ def most_alike(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> int:
 
 @kernel
 def drop_useless(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
-                 label: np.ndarray, dq: np.ndarray) -> bool:  # fmt: skip
-    """Leave deep violations as they are where a displacement does not help; whether there are any.
+                 label: np.ndarray, dq: np.ndarray, least: float) -> bool:  # fmt: skip
+    """Leave violations as they are where a displacement does not help; whether there are any.
 
-    The surfaces are looked at where the displacements lead.
+    The surfaces are looked at where the displacements lead, if something is deeper than `least`.
     """
     trial, useless, moved = data_at(s.trial), False, False
     for island in range(s.ntree):
@@ -338,7 +355,7 @@ def drop_useless(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answ
         for i in range(cs.kind.shape[0]):
             if cs.kind[i] == CONTACT and island_of(arrays, label, i) == island:
                 left = max(left, violation(s, arrays, cs, i, answer.velocity))
-        if left <= s.slight * s.size or not displaced:
+        if left <= least * s.size or not displaced:
             continue
         if not moved:
             move_trial(s, api, s.displacement, 1.0)
@@ -375,27 +392,46 @@ def widest(dq: np.ndarray) -> float:
 
 
 @kernel
-def potential_force(s: Any, api: Any) -> None:
-    """Fill the generalised force of gravity and springs where the step began.
+def energies(s: Any, api: Any, part: float, total_out: np.ndarray, kinetic_out: np.ndarray) -> None:
+    """Fill the energy of each tree where a part of the displacements leads; the kinetic one, too.
 
-    Recursive Newton-Euler without velocity leaves gravity alone; velocities are put back.
+    Gravity and motion: in other places the same velocities are another kinetic energy.
     """
-    d, nv, nb = data_at(s.data), s.nv, s.nbody
-    force = floats(s.potential, 1, nv)[0]
-    kept, at = s.potential + 8 * nv, s.potential + 16 * nv
-    structs.copy(kept, d.qvel, 8 * nv)
-    structs.copy(at, d.cvel, 48 * nb)
-    qvel, cvel = floats(d.qvel, 1, nv)[0], floats(d.cvel, 1, 6 * nb)[0]
-    for j in range(nv):
-        qvel[j] = 0.0
-    for j in range(6 * nb):
-        cvel[j] = 0.0
-    c_api.call_rne(api.mj_rne, s.model, s.data, np.int32(0), s.potential)
-    structs.copy(d.qvel, kept, 8 * nv)
-    structs.copy(d.cvel, at, 48 * nb)
-    spring, lift = floats(d.qfrc_spring, 1, nv)[0], floats(d.qfrc_gravcomp, 1, nv)[0]
-    for j in range(nv):
-        force[j] = spring[j] + lift[j] - force[j]
+    trial, opt = data_at(s.trial), structs.option_at(s.opt)
+    move_trial(s, api, s.displacement, part)
+    structs.copy(trial.qvel, data_at(s.data).qvel, 8 * s.nv)
+    c_api.call(api.mj_comPos, s.model, s.trial)
+    c_api.call(api.mj_comVel, s.model, s.trial)
+    g = floats(s.scratch, 1, 3)[0]
+    for e in range(3):
+        g[e] = 0.0 if s.disabled & WEIGHTLESS else opt.gravity[e]
+    place, mass = floats(trial.xipos, s.nbody, 3), floats(s.body_mass, 1, s.nbody)[0]
+    velocity, inertia = floats(trial.cvel, s.nbody, 6), floats(trial.cinert, s.nbody, 10)
+    of_body, of_dof = words(s.tree_of_body, 1, s.nbody)[0], words(s.tree_of, 1, s.nv)[0]
+    qvel, armature = floats(trial.qvel, 1, s.nv)[0], floats(s.dof_armature, 1, s.nv)[0]
+    for t in range(s.ntree):
+        total_out[t] = kinetic_out[t] = 0.0
+    for b in range(s.nbody):
+        t = of_body[b]
+        if t >= 0:
+            kinetic_out[t] += kinetic_energy(velocity[b], inertia[b])
+            for e in range(3):
+                total_out[t] -= mass[b] * g[e] * place[b, e]
+    for j in range(s.nv):
+        kinetic_out[of_dof[j]] += 0.5 * armature[j] * qvel[j] * qvel[j]
+    for t in range(s.ntree):
+        total_out[t] += kinetic_out[t]
+
+
+@kernel
+def kinetic_energy(v: np.ndarray, i: np.ndarray) -> float:
+    """Return the kinetic energy of a body with the spatial velocity v and MuJoCo's `cinert` i."""
+    turn = i[0] * v[0] * v[0] + i[1] * v[1] * v[1] + i[2] * v[2] * v[2]
+    turn += 2.0 * (i[3] * v[0] * v[1] + i[4] * v[0] * v[2] + i[5] * v[1] * v[2])
+    both = i[6] * (v[2] * v[4] - v[1] * v[5]) + i[7] * (v[0] * v[5] - v[2] * v[3])
+    both += i[8] * (v[1] * v[3] - v[0] * v[4])
+    shift = i[9] * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
+    return 0.5 * (turn + 2.0 * both + shift)
 
 
 @kernel
@@ -417,60 +453,119 @@ def label_islands(arrays: Arrays, label: np.ndarray) -> None:
 
 
 @kernel
-def pay(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
-        before: np.ndarray, dq: np.ndarray) -> None:  # fmt: skip
-    """Let each island pay for its displacement: with what impulses have taken, then with speed.
+def budget(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
+           before: np.ndarray, island: int) -> tuple[float, float, bool]:  # fmt: skip
+    """Return what pays for the displacement of an island before speed does, and after it.
 
     Impulses p take ``-1/2 p (v + v+)`` out of the motion; of that, what gravity has put in while
     they acted is not lost: a step takes out ``1/2 |v+ - v|^2 - p v+`` altogether. The lesser of the
-    two pays, since the motion of bodies that spin changes without impulses, too. Where speed does
-    not suffice, what impulses have taken out of the free motion pays: where it ends there is no
-    more energy than without contact.
+    two pays, since the motion of bodies that spin changes without impulses, too; but never more
+    than ``-1/2 p (v_free + v+)``, what impulses have taken out of the free motion. The rest of that
+    pays where speed does not suffice: where it ends there is no more energy than without contact.
+
+    Also whether bodies were placed in each other, which nobody pays for.
     """
-    d, trees = data_at(s.data), s.ntree
-    pull = floats(s.potential, 1, s.nv)[0]
+    change = deep = first = last = fall = 0.0
+    for t in range(s.ntree):
+        if label[t] == island:
+            begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
+            for i in range(size):
+                by = answer.velocity[begin + i] - before[begin + i]
+                for j in range(size):
+                    mass = 0.5 * arrays.inertia[arrays.block[t] + i * size + j]
+                    change += mass * by * (answer.velocity[begin + j] - before[begin + j])
+    for i in range(cs.kind.shape[0]):
+        if island_of(arrays, label, i) == island:
+            if (cs.kind[i] == CONTACT or cs.kind[i] == LIMIT) and not is_soft(arrays, cs, i):
+                deep = max(deep, -cs.gap[i])
+            for r in range(arrays.row[i], arrays.row[i + 1]):
+                if answer.impulse[r] != 0.0:
+                    e = r - arrays.row[i]
+                    first += answer.impulse[r] * row_speed(arrays, i, e, before)
+                    fall += answer.impulse[r] * row_speed(arrays, i, e, arrays.free)
+                    last += answer.impulse[r] * row_speed(arrays, i, e, answer.velocity)
+    taken = max(-0.5 * (fall + last), 0.0)
+    lost = max(min(-0.5 * (first + last), change - last, taken), 0.0)
+    return lost, taken - lost, deep > s.deep * s.size
+
+
+@kernel
+def cost_of(s: Any, arrays: Arrays, label: np.ndarray, island: int, dq: np.ndarray,
+            energy: np.ndarray) -> tuple[float, float]:  # fmt: skip
+    """Return what the displacement of an island costs, and its kinetic energy after it.
+
+    Args:
+        s: the record of the step.
+        arrays: the contact problem.
+        label: island of each tree.
+        island: the one that pays.
+        dq: displacements.
+        energy: (3, ntree) of each tree before and after them, and the kinetic part of the last.
+    """
+    d = data_at(s.data)
+    spring, lift = floats(d.qfrc_spring, 1, s.nv)[0], floats(d.qfrc_gravcomp, 1, s.nv)[0]
+    cost = kinetic = 0.0
+    for t in range(s.ntree):
+        if label[t] == island:
+            cost += energy[1, t] - energy[0, t]
+            kinetic += energy[2, t]
+            for j in range(arrays.tree[t], arrays.tree[t + 1]):
+                cost -= (spring[j] + lift[j]) * dq[j]
+    return cost, kinetic
+
+
+@kernel
+def scale_island(arrays: Arrays, label: np.ndarray, island: int, by: float,
+                 x_inout: np.ndarray) -> None:  # fmt: skip
+    """Multiply the coordinates of an island."""
+    for t in range(label.shape[0]):
+        if label[t] == island:
+            for j in range(arrays.tree[t], arrays.tree[t + 1]):
+                x_inout[j] *= by
+
+
+@kernel
+def pay(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
+        before: np.ndarray, dq: np.ndarray) -> None:  # fmt: skip
+    """Let each island pay for its displacement: with what impulses have taken, then with speed.
+
+    Displacements that cannot be paid for become shorter.
+    """
+    d, energy = data_at(s.data), floats(s.energy, 3, s.ntree)
+    energies(s, api, 0.0, energy[0], energy[2])
+    for turn in range(PAYMENTS):
+        energies(s, api, 1.0, energy[1], energy[2])
+        shorter = False
+        for island in range(s.ntree):
+            if label[island] != island:
+                continue
+            cost, kinetic = cost_of(s, arrays, label, island, dq, energy)
+            if not cost > 0.0:
+                continue
+            lost, spare, placed = budget(s, arrays, cs, answer, label, before, island)
+            means = lost + spare + s.paid * kinetic
+            if cost > means and not placed:
+                part = means / cost if turn < PAYMENTS - 2 else 0.0
+                scale_island(arrays, label, island, part, dq)
+                shorter = True
+        if not shorter:
+            break
     qvel, qacc = floats(d.qvel, 1, s.nv)[0], floats(d.qacc, 1, s.nv)[0]
     warmstart = floats(d.qacc_warmstart, 1, s.nv)[0]
-    for island in range(trees):
+    for island in range(s.ntree):
         if label[island] != island:
             continue
-        cost = change = kinetic = deep = first = last = fall = 0.0
-        for t in range(trees):
-            if label[t] == island:
-                begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
-                for i in range(size):
-                    cost -= pull[begin + i] * dq[begin + i]
-                    by = answer.velocity[begin + i] - before[begin + i]
-                    for j in range(size):
-                        mass = 0.5 * arrays.inertia[arrays.block[t] + i * size + j]
-                        change += mass * by * (answer.velocity[begin + j] - before[begin + j])
-                        kinetic += mass * qvel[begin + i] * qvel[begin + j]
-        if cost <= 0.0:
+        cost, kinetic = cost_of(s, arrays, label, island, dq, energy)
+        if not cost > 0.0:
             continue
-        for i in range(cs.kind.shape[0]):
-            if island_of(arrays, label, i) == island:
-                if (cs.kind[i] == CONTACT or cs.kind[i] == LIMIT) and not is_soft(arrays, cs, i):
-                    deep = max(deep, -end_gap(s, arrays, cs, i, answer.velocity))
-                for r in range(arrays.row[i], arrays.row[i + 1]):
-                    if answer.impulse[r] != 0.0:
-                        e = r - arrays.row[i]
-                        first += answer.impulse[r] * row_speed(arrays, i, e, before)
-                        fall += answer.impulse[r] * row_speed(arrays, i, e, arrays.free)
-                        last += answer.impulse[r] * row_speed(arrays, i, e, answer.velocity)
-        lost = min(-0.5 * (first + last), change - last)
-        owed = cost - max(lost, 0.0)
-        if not owed > 0.0:
-            continue
+        owed = cost - budget(s, arrays, cs, answer, label, before, island)[0]
         paid = min(owed, s.paid * kinetic)
-        part, spare = 1.0, max(-0.5 * (fall + last) - max(lost, 0.0), 0.0)
-        if paid + spare < owed and deep <= s.deep * s.size:
-            part = (max(lost, 0.0) + paid + spare) / cost
-        slower = np.sqrt(1.0 - paid / kinetic) if paid > 0.0 else 1.0
-        for t in range(trees):
+        if not paid > 0.0:
+            continue
+        scale_island(arrays, label, island, np.sqrt(1.0 - paid / kinetic), qvel)
+        for t in range(s.ntree):
             if label[t] == island:
                 for j in range(arrays.tree[t], arrays.tree[t + 1]):
-                    dq[j] *= part
-                    qvel[j] *= slower
                     qacc[j] = warmstart[j] = (qvel[j] - before[j]) / s.h
 
 
@@ -500,13 +595,14 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
         return
     d, label = data_at(s.data), words(s.island, 1, s.ntree)[0]
     label_islands(arrays, label)
-    whole = displace(s, arrays, cs, answer, label, rest)
-    for _ in range(1, s.corrections):
+    whole, doubtful = displace(s, arrays, cs, answer, label, rest), False
+    for k in range(1, s.corrections):
         sunk = s.left_over > s.sunk * s.size and widest(dq) > 0.0
         if not sunk or not measure_again(s, api, arrays, cs, answer.velocity, dq):
             break
-        whole = displace(s, arrays, cs, answer, label, rest)
-    useless = drop_useless(s, api, arrays, cs, answer, label, dq)
+        whole, doubtful = displace(s, arrays, cs, answer, label, rest), k == s.corrections - 1
+    least = s.uncorrected if doubtful else s.slight
+    useless = drop_useless(s, api, arrays, cs, answer, label, dq, least)
     if not whole or useless:
         s.stuck += 1
     elif widest(dq) > 0.0:
@@ -517,9 +613,8 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     for i in range(cs.kind.shape[0]):
         drifts = drifts or (arrays.law[i] == RIGID and abs(cs.gap[i]) > s.touching * s.size)
     if not drifts:
-        potential_force(s, api)
         before = floats(s.before + 8 * (1 + s.nq), 1, s.nv)[0]
-        pay(s, arrays, cs, answer, label, before, dq)
+        pay(s, api, arrays, cs, answer, label, before, dq)
     hold(s, dq)
     c_api.call_integrate(api.mj_integratePos, s.model, d.qpos, s.displacement, 1.0)
     s.corrected = max(s.corrected, widest(dq))

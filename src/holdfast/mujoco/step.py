@@ -30,7 +30,13 @@ from holdfast.mujoco.constraints import (
     take_gaps,
 )
 from holdfast.mujoco.friction_watch import lacks_friction
-from holdfast.mujoco.lookahead import LISTED, NOTHING, look_ahead, moves_far
+from holdfast.mujoco.lookahead import (
+    LISTED,
+    NOTHING,
+    closes_searched,
+    look_ahead,
+    moves_far,
+)
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.sleep import SLEEP, find_islands, hold
@@ -183,7 +189,9 @@ def find_motion(s: Any, api: Any) -> int:
     while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
-        found = look_ahead(s, api, arrays, cs, answer.velocity, moves_far(s, answer.velocity))
+        v = answer.velocity
+        far = moves_far(s, v) or closes_searched(s, arrays, cs, v)
+        found = look_ahead(s, api, arrays, cs, v, far)
         if found == NOTHING:
             if s.contact_free == 1 or s.residual <= s.certificate or rough == 0.0:
                 break
@@ -205,6 +213,9 @@ def find_motion(s: Any, api: Any) -> int:
             update_gaps(s, arrays, cs)
         predict_states(arrays, answer.velocity, answer.state)
         status = solve_limits(s, arrays, cs, answer, rest, rough)
+    if status == Status.DONE and s.contact_free == 1:  # what sinks in all the same is corrected
+        violations(s, arrays, cs, answer.velocity)
+        s.contact_free = s.left_over <= s.sunk * s.size
     return status
 
 
@@ -324,10 +335,19 @@ def must_tell_overlap(s: Any) -> bool:
 
 
 @kernel
+def speeds_up(s: Any) -> bool:
+    """Return whether forces change the motion so much that it may lead beyond all margins."""
+    qacc, fastest = floats(data_at(s.data).qacc_smooth, 1, s.nv)[0], 0.0
+    for j in range(s.nv):
+        fastest = max(fastest, abs(qacc[j]))
+    return s.h * s.h * fastest * max(1.0, 1.0 / s.size) > s.size_reserve
+
+
+@kernel
 def prepare_motion(s: Any, api: Any) -> int:
     """Stages 2 to 4; nothing is solved if nothing is within reach."""
     d = data_at(s.data)
-    if d.nefc == 0 and s.adhesive == 0 and s.only_read == 0:
+    if d.nefc == 0 and s.adhesive == 0 and s.only_read == 0 and not speeds_up(s):
         s.contact_free = 1
         return Status.DONE
     if s.has_gaps == 0:

@@ -42,10 +42,11 @@ COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "efm_active", "nefmT", "nefmA", "nv_
 FLAGS = ("flg_energypos", "flg_energyvel", "flg_subtreevel", "flg_rnepost")
 ARRAYS = (
     "qpos", "qvel", "act", "qacc", "qacc_warmstart", "qacc_smooth", "qfrc_smooth",
-    "qfrc_constraint", "qfrc_spring", "qfrc_gravcomp", "M", "qDeriv", "cvel", "xpos", "xquat",
-    "geom_xpos", "geom_xmat", "subtree_com", "mocap_pos", "mocap_quat", "sensordata", "efc_type",
-    "efc_id", "efc_J", "efc_J_rowadr", "efc_J_rownnz", "efc_J_colind", "efc_pos", "efc_vel",
-    "efc_aref", "efc_R", "efc_frictionloss", "efc_force", "efm_c", "efm_ca", "efm_diag",
+    "qfrc_constraint", "qfrc_spring", "qfrc_gravcomp", "M", "qDeriv", "cvel", "cinert", "xpos",
+    "xipos", "xquat", "geom_xpos", "geom_xmat", "subtree_com", "mocap_pos", "mocap_quat",
+    "sensordata", "efc_type", "efc_id", "efc_J", "efc_J_rowadr", "efc_J_rownnz", "efc_J_colind",
+    "efc_pos", "efc_vel", "efc_aref", "efc_R", "efc_frictionloss", "efc_force", "efm_c", "efm_ca",
+    "efm_diag",
     "efm_fluid", "efm_tid", "efm_ts", "efm_aid", "efm_as", "ten_J", "ten_length", "moment_rownnz",
     "moment_rowadr", "moment_colind", "actuator_moment", "tree_awake",
 )  # fmt: skip
@@ -193,6 +194,10 @@ if not COMPILED:
         """Return the array (rows, columns) of booleans at an address."""
         return plain_view(address, rows, columns, ctypes.c_bool)
 
+    def singles(address: int, rows: int, columns: int) -> np.ndarray:
+        """Return the array (rows, columns) of single-precision numbers at an address."""
+        return plain_view(address, rows, columns, ctypes.c_float)
+
     def copy(target: int, source: int, size: int) -> None:
         """Copy so many bytes from one address to another."""
         ctypes.memmove(int(target), int(source), int(size))
@@ -232,6 +237,10 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
         """Return the array (rows, columns) of booleans at an address."""
         return _view(types.boolean)
 
+    def _singles(typingctx: Any, address: Any, rows: Any, columns: Any) -> Any:
+        """Return the array (rows, columns) of single-precision numbers at an address."""
+        return _view(types.float32)
+
     def _copy(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
         """Copy so many bytes from one address to another."""
 
@@ -247,6 +256,7 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
     integers: Any = intrinsic(_integers)
     words: Any = intrinsic(_words)
     booleans: Any = intrinsic(_booleans)
+    singles: Any = intrinsic(_singles)
     copy: Any = intrinsic(_copy)
 
 

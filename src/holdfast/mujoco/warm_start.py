@@ -145,15 +145,16 @@ def rests(s: Any, arrays: Arrays, i: int, velocity: np.ndarray) -> bool:
 
 @kernel
 def kept_moves(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> bool:
-    """Return whether bodies of a contact that was kept move after all.
+    """Return whether anything moves in a step that begins with contacts that were kept.
 
-    Then the step is taken without it, as if nothing had been kept.
+    Then the step is taken without them, as if nothing had been kept: the look-ahead would see
+    other motions on its way, and what it adds depends on them.
     """
+    kept = moves = False
     for k in range(cs.kind.shape[0]):
-        kept = cs.kind[k] == CONTACT and cs.source[k] >= s.collided
-        if kept and not rests(s, arrays, k, answer.velocity):
-            return True
-    return False
+        kept = kept or (cs.kind[k] == CONTACT and cs.source[k] >= s.collided)
+        moves = moves or not rests(s, arrays, k, answer.velocity)
+    return kept and moves
 
 
 @kernel
