@@ -190,11 +190,9 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
             likeness <= s.same_normal or was_apart(s, seen, work)
         ))):  # fmt: skip
             first = min(before, s.collided) if k >= 0 else before
-            if is_added(s, d, seen, work, first, known):
-                continue
-            full = d.ncon >= s.capacity or not add_contact(s, api, at, work, among)
-            if not full:
-                found = LISTED
+            if not is_added(s, d, seen, work, first, known):
+                full = d.ncon >= s.capacity or not add_contact(s, api, at, work, among)
+                found = found if full else LISTED
         if likeness > s.similar_normal:
             cs.sunk[k] = max(cs.sunk[k], end - seen.dist)
     return found
