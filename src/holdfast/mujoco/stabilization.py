@@ -258,6 +258,7 @@ def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, lab
     """
     size = s.work_size - (at - s.work) // 8
     work, integers = floats(at, 1, size)[0], words(at, 1, size)[0]
+    left = min(left, s.left_over)  # as it was first found, not what vain attempts have made of it
     largest = min(s.correction_step, s.correction_lever * left / min(1.0, s.size))
     solved = False
     for held in (True, False):
