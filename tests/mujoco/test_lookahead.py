@@ -12,7 +12,8 @@ import pytest
 import holdfast as hf
 from holdfast.mujoco import StepOptions, structs
 from holdfast.mujoco.constraints import CONTACT
-from holdfast.mujoco.lookahead import find_listed, smaller
+from holdfast.mujoco.lookahead import find_listed
+from holdfast.mujoco.separation import smaller
 
 X, Y, Z = np.eye(3)
 
@@ -30,7 +31,7 @@ def found(listed: list[tuple[np.ndarray, np.ndarray]], seen: tuple[np.ndarray, n
         kind=np.full(n, int(CONTACT)), geom=np.tile([0, 1], (n, 1)), gap=np.zeros(n),
         place=np.array([[*at, *frame] for (at, _), frame in zip(listed, frames, strict=False)]),
     )  # fmt: skip
-    s = SimpleNamespace(radius=radii.ctypes.data, ngeom=2, same_place=0.25)
+    s = SimpleNamespace(radius=radii.ctypes.data, ngeom=2, same_place=0.25, similar_normal=0.9)
     contact = SimpleNamespace(geom=[0, 1], frame=frames[-1])
     return FunctionType(code.__code__, scope)(s, cs, contact, np.array([seen[0], seen[0]]))
 
@@ -42,6 +43,14 @@ def test_the_listed_contact_that_is_most_alike() -> None:
         k, likeness, among = found([(np.zeros(3), each) for each in listed], (np.zeros(3), Z))
         assert listed[k] is tilted and among
         assert likeness == pytest.approx(0.8, abs=1e-15)  # the cosine between the normals
+
+
+def test_of_similar_normals_the_nearest_is_taken() -> None:
+    """Its row is the one that says where this point of the body goes."""
+    tilted = np.array([0.28, 0.0, 0.96])
+    for listed in ([(0.2 * X, Z), (0.1 * X, tilted)], [(0.1 * X, tilted), (0.2 * X, Z)]):
+        k, likeness, _ = found(listed, (np.zeros(3), Z))
+        assert listed[k][1] is tilted and likeness == pytest.approx(0.96, abs=1e-15)
 
 
 def test_a_place_is_as_wide_as_the_smaller_geom() -> None:

@@ -194,11 +194,11 @@ def drop_wrong(s: Any, address: int) -> bool:
     d = data_at(address)
     if s.convex == 0:
         return False
-    touch, kept = s.touching * s.size, 0
+    near, kept = NEAR_MARGINS * s.touching * s.size, 0
     for i in range(d.ncon):
         at = d.contact + i * CONTACT_SIZE
         c = contact_at(at)
-        if c.dist > touch or is_right(s, d, c):
+        if c.dist > near or is_right(s, d, c):
             structs.copy(d.contact + kept * CONTACT_SIZE, at, CONTACT_SIZE)
             kept += 1
     some = kept < d.ncon
@@ -208,21 +208,21 @@ def drop_wrong(s: Any, address: int) -> bool:
 
 @kernel
 def exclude_wrong(s: Any) -> bool:
-    """Exclude contacts that touch and have wrong normals, if others of their pair are right.
+    """Exclude contacts that nearly touch and have wrong normals, if others of their pair are right.
 
     Return whether there are any.
     """
-    d, touch, some = data_at(s.data), s.touching * s.size, False
+    d, near, some = data_at(s.data), NEAR_MARGINS * s.touching * s.size, False
     if s.convex == 0:
         return False
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
-        if c.dist > touch or c.exclude != 0 or is_right(s, d, c):
+        if c.dist > near or c.exclude != 0 or is_right(s, d, c):
             continue
         for k in range(d.ncon):
             other = contact_at(d.contact + k * CONTACT_SIZE)
             same = other.geom[0] == c.geom[0] and other.geom[1] == c.geom[1]
-            listed = k != i and same and other.exclude == 0 and other.dist <= touch
+            listed = k != i and same and other.exclude == 0 and other.dist <= near
             if listed and is_right(s, d, other):
                 c.includemargin, c.exclude, c.efc_address = 0.0, 1, -1
                 some = True

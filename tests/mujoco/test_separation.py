@@ -1,0 +1,104 @@
+"""Supports of geoms and slopes of height fields, beside dense references."""
+
+from __future__ import annotations
+
+import ctypes
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from holdfast.mujoco import separation, structs
+
+RNG = np.random.default_rng(3)
+
+
+def plain(code: Any) -> Any:
+    """A kernel of `separation` as plain Python, and what it calls."""
+    scope = dict(vars(separation))
+    for name, kind in (("integers", ctypes.c_int32), ("singles", ctypes.c_float),
+                       ("floats", ctypes.c_double)):  # fmt: skip
+        scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
+            at, rows, columns, kind
+        )
+    for name in ("longest_of_mesh", "support", "steepest", "has_support", "square"):
+        each: Any = scope[name]
+        scope[name] = FunctionType(getattr(each, "py_func", each).__code__, scope)
+    return FunctionType(getattr(code, "py_func", code).__code__, scope)
+
+
+def record(model: Any) -> Any:
+    """What kernels read of a model."""
+    names = ("geom_type", "geom_size", "geom_dataid", "mesh_vertadr", "mesh_vertnum", "mesh_vert",
+             "mesh_graphadr", "mesh_graph", "hfield_size", "hfield_nrow", "hfield_ncol",
+             "hfield_adr", "hfield_data")  # fmt: skip
+    return SimpleNamespace(
+        **{name: getattr(model, name).ctypes.data for name in names}, ngeom=model.ngeom,
+        nmesh=model.nmesh, nhfield=model.nhfield,
+    )  # fmt: skip
+
+
+def surface(model: Any, g: int) -> np.ndarray:
+    """Many points of the surface of a geom, in its own frame."""
+    size, kind = model.geom_size[g], mujoco.mjtGeom(model.geom_type[g])
+    ball = RNG.normal(size=(40_000, 3))
+    ball /= np.linalg.norm(ball, axis=1, keepdims=True)
+    corners = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+    circle = ball[:, :2] / np.linalg.norm(ball[:, :2], axis=1, keepdims=True)
+    if kind == mujoco.mjtGeom.mjGEOM_MESH:
+        return np.array(model.mesh_vert, dtype=float)
+    return {
+        "SPHERE": size[0] * ball, "ELLIPSOID": size * ball, "BOX": size * corners,
+        "CAPSULE": size[0] * ball + np.sign(ball[:, 2:]) * [0.0, 0.0, size[1]],
+        "CYLINDER": np.hstack([size[0] * circle, size[1] * np.sign(ball[:, 2:])]),
+    }[kind.name[7:]]  # fmt: skip
+
+
+@pytest.mark.parametrize("geom", [
+    'type="sphere" size="0.3"', 'type="ellipsoid" size="0.1 0.2 0.4"',
+    'type="box" size="0.1 0.3 0.2"', 'type="capsule" size="0.1 0.3"',
+    'type="cylinder" size="0.3 0.1"', 'type="mesh" mesh="few"', 'type="mesh" mesh="many"',
+])  # fmt: skip
+def test_supports(geom: str) -> None:
+    """Meshes of few vertices and of many, whose hull is climbed."""
+    meshes = ""
+    for name, count in (("few", 12), ("many", 200)):
+        text = " ".join(f"{x:.5f}" for x in RNG.normal(size=3 * count))
+        meshes += f'<mesh name="{name}" vertex="{text}"/>' if name in geom else ""
+    model = mujoco.MjModel.from_xml_string(
+        f"<mujoco><asset>{meshes}</asset><worldbody>"
+        f'<geom {geom} pos="1 2 3" euler="10 20 30"/></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=data.geom_xpos.ctypes.data)
+    points = surface(model, 0) @ data.geom_xmat.reshape(3, 3).T + data.geom_xpos
+    s, support = record(model), plain(separation.support)
+    for n in RNG.normal(size=(20, 3)):
+        n /= np.linalg.norm(n)
+        reach = float((points @ n).max())
+        assert support(s, d, 0, *n) == pytest.approx(reach, abs=2e-3)  # points are not dense
+        assert support(s, d, 0, *n) >= reach - 1e-12
+
+
+def test_slopes_of_height_fields() -> None:
+    """The steepest of the triangles about a point; none at the border, where walls are."""
+    heights = np.zeros((6, 5))
+    heights[2, 3] = 1.0
+    text = " ".join(f"{x}" for x in heights[::-1].ravel())
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><asset><hfield name="h" nrow="6" ncol="5" elevation="{text}" '
+        'size="2 5 0.5 0.1"/></asset><worldbody><geom type="hfield" hfield="h"/></worldbody>'
+        "</mujoco>"
+    )
+    s, steepest = record(model), plain(separation.steepest)
+    stored = np.array(model.hfield_data).reshape(6, 5)
+    i, j = (int(k[0]) for k in np.nonzero(stored))
+    x, y = -2.0 + j * 1.0, -5.0 + i * 2.0
+    peak = np.hypot(0.5 / 1.0, 0.5 / 2.0)
+    assert steepest(s, 0, x + 0.1, y + 0.1) == pytest.approx(peak)
+    far = -2.0 + 1.1 if j >= 3 else 2.0 - 1.1
+    assert steepest(s, 0, far, 5.0 - 0.2 if i < 3 else -5.0 + 0.2) == 0.0
+    assert steepest(s, 0, -2.0, 0.0) == np.inf and steepest(s, 0, 0.0, 5.1) == np.inf
