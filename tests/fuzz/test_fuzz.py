@@ -150,6 +150,21 @@ def reaches_through(model: Any, data: Any, outcome: Any, k: int) -> float:
     return (n @ (place - before.geom_xpos[body]) + reach) / float(model.geom_rbound[body])
 
 
+@pytest.mark.parametrize("seed", [20548, 20817])
+def test_scenes_that_diverge_are_reset(seed: int) -> None:
+    """Speeds of 1e9 m/s, at which the inertia is rounding: MuJoCo's own warning, and no error."""
+    scene = random_scene(seed)
+    model, data = scene.load()
+    stepper, resets = hf.Stepper(model, warn=False), 0
+    for k in range(20):
+        scene.drive(model, data, k)
+        before = data.time
+        stepper.step(data)
+        resets += data.time < before
+    assert resets > 0
+    assert data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number > 0
+
+
 def test_scenes_are_what_they_say() -> None:
     kinds: set[str] = set()
     sizes, steps, ratios = [], [], []

@@ -95,9 +95,10 @@ def tolerances(s: Any, rough: float) -> Numbers:
 
 @kernel
 def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: float) -> int:
-    """Stage 3: find velocity and impulses; return DONE or UNSOLVED.
+    """Stage 3: find velocity and impulses; return DONE, DIVERGED or UNSOLVED.
 
-    A residual of `rough` suffices where it is more than the certificate.
+    A residual of `rough` suffices where it is more than the certificate. An inertia that is lost in
+    rounding, because bodies are millions of sizes away, comes with accelerations beyond all bounds.
     """
     left = s.work_size - (rest - s.work) // 8
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
@@ -110,6 +111,8 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     s.rung = max(s.rung, int(answer.report[RUNG]))
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
+    if beyond(floats(data_at(s.data).qacc_smooth, 1, s.nv)[0]) >= 0:
+        return Status.DIVERGED
     return Status.UNSOLVED
 
 

@@ -22,6 +22,7 @@ def diverged(model: Any, data: Any, velocity: np.ndarray) -> tuple[str, int, int
         ("qpos", data.qpos, kinds.mjWARN_BADQPOS), ("qvel", data.qvel, kinds.mjWARN_BADQVEL),
         ("the velocity after the step", velocity, kinds.mjWARN_BADQACC),
         ("act", data.act, kinds.mjWARN_BADQACC),
+        ("qacc_smooth", data.qacc_smooth, kinds.mjWARN_BADQACC),
     ):  # fmt: skip
         bad = np.flatnonzero(~(np.abs(values) <= smooth.LARGEST))
         if bad.size:
