@@ -226,7 +226,9 @@ def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.nd
     miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.digits)
     if miss <= o.certificate:
         least = np.inf
-    return keep_better(sy, isl, wk, miss, least), count
+    keep_better(sy, isl, wk, miss, least)
+    store(sy, isl, wk.kept, v.r)
+    return certify(sy, isl, v.r, v.y, v.u), count
 
 
 @kernel
@@ -278,6 +280,25 @@ def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
                 some = some or r[k] != 0.0
                 r[k] = 0.0
     return some
+
+
+@kernel
+def recall(sy: System, isl: Island, wk: Work, state: np.ndarray) -> float:
+    """Bring the impulses that were kept back to v.r, and read their states; return the residual."""
+    v = wk.v
+    store(sy, isl, wk.kept, v.r)
+    least = certify(sy, isl, v.r, v.y, v.u)
+    read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+    return least
+
+
+@kernel
+def polish(sy: System, isl: Island, size: int, wk: Work, o: Numbers, sigma: float,
+           exact: float) -> tuple[float, int]:  # fmt: skip
+    """Improve certified impulses v.r down to rounding; return their residual and the steps."""
+    v = wk.v
+    _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER, False)
+    return certify(sy, isl, v.r, v.y, v.u), count
 
 
 @kernel
@@ -355,6 +376,107 @@ def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers,
 
 
 @kernel
+def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
+                o: Numbers, sigma: float, exact: float,
+                least: float) -> tuple[int, float, int]:  # fmt: skip
+    """Solve a small island: impulses of the last step do not matter.
+
+    Args:
+        sy, isl, size, wk: the island; impulses v.r are zero and kept, speeds v.u those of the free
+            motion.
+        state: states to begin with, if they are given; filled.
+        warm: whether they are.
+        o, sigma, exact: tolerances, size of the motion, rounding.
+        least: residual without impulses.
+
+    Returns:
+        The rung, the residual of the impulses, left in v.r, and the factorisations.
+    """
+    v, rung, total, at_hand = wk.v, STATES, 0, False
+    guess_states(sy, isl, v.u, state)
+    for i in isl.member:
+        wk.shift[i] = state[i]
+    if not warm or slides(sy, isl, state):
+        miss, total = stick_first(sy, isl, size, wk, state, o, sigma)
+        at_hand = miss <= o.certificate
+        if at_hand:
+            least = keep_better(sy, isl, wk, miss, np.inf)
+        elif warm:
+            give_back(sy, isl, wk, state)
+    if warm and not at_hand:
+        relative_speeds(sy, isl, sy.before, v.u)  # contacts slide as they did
+        miss, count = solve_states(
+            sy, isl, size, v, wk.CG, state, o, sigma, STATE_CHANGES, wk.digits
+        )
+        total += count
+        at_hand = miss <= o.certificate
+        least = keep_better(sy, isl, wk, miss, np.inf if at_hand else least)
+    tried = least <= o.certificate  # contacts that slide were tried as stuck
+    if not tried:
+        clear(sy, isl, wk.start)
+        rung, least, count = solve_afresh(
+            sy, isl, size, wk, state, o, sigma, exact, least, o.certificate
+        )
+        total += count
+    if not at_hand:  # v does not hold the answer that was kept
+        least = recall(sy, isl, wk, state)
+    tried = tried and was_tried(sy, isl, state, wk.shift)
+    if least <= o.certificate and slides(sy, isl, state) and not tried:
+        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
+        total += count
+    if exact < least <= o.certificate:
+        least, count = polish(sy, isl, size, wk, o, sigma, exact)
+        total += count
+    return rung, least, total
+
+
+@kernel
+def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
+                o: Numbers, sigma: float, exact: float,
+                least: float) -> tuple[int, float, int]:  # fmt: skip
+    """Solve a large island from the impulses v.r on, which are kept, with speeds v.u.
+
+    Arguments and results are those of `solve_small`.
+    """
+    v, rung, total, at_hand = wk.v, STATES, 0, False
+    goal = max(o.certificate, o.rough)
+    if warm:
+        guess_states(sy, isl, v.u, state)
+        limit = 1 if least <= NEAR else LARGE_CHANGES
+        miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
+        at_hand = miss <= o.certificate
+        if at_hand:
+            least = np.inf  # preferred to the impulses of the last step
+        least = keep_better(sy, isl, wk, miss, least)
+        if goal < least <= CLOSE:
+            rung = WARM
+            store(sy, isl, wk.kept, v.r)
+            miss, count = approach(
+                sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS, INNER, False
+            )
+            least = keep_better(sy, isl, wk, miss, least)
+            total += count
+    clear(sy, isl, wk.start)  # what was before does not matter
+    if least > goal:
+        rung = INTERIOR
+        least, count = solve_from_nothing(sy, isl, size, wk, o, sigma, least, goal)
+        total += count
+    if least > goal and o.rough == 0.0:
+        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)
+        total += count
+    if not at_hand:  # v does not hold the answer that was kept
+        least = recall(sy, isl, wk, state)
+    if least <= o.certificate and slides(sy, isl, state):
+        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
+        total += count
+    moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
+    if exact < least <= o.certificate and not moves:
+        least, count = polish(sy, isl, size, wk, o, sigma, exact)
+        total += count
+    return rung, least, total
+
+
+@kernel
 def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
                  o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island; its impulses are left in v.r. Return their relative residual."""
@@ -367,7 +489,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):
             read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
             return least
-    if not large:  # what was before does not matter
+    if not large:
         clear(sy, isl, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
         if least <= exact:
@@ -375,63 +497,10 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             return least
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
-    rung, total, at_hand = STATES, 0, False
-    goal = max(o.certificate, o.rough) if large else o.certificate
-    limit = LARGE_CHANGES if large else STATE_CHANGES
-    limit = 1 if large and least <= NEAR else limit
-    if warm or not large:
-        guess_states(sy, isl, v.u, state)
-    tried = not large  # whether contacts that slide were tried as stuck
-    for i in isl.member:
-        wk.shift[i] = state[i]
-    if tried and (not warm or slides(sy, isl, state)):
-        miss, total = stick_first(sy, isl, size, wk, state, o, sigma)
-        at_hand = miss <= o.certificate
-        if at_hand:
-            least = keep_better(sy, isl, wk, miss, np.inf)
-        elif warm:
-            give_back(sy, isl, wk, state)
-    if warm and not at_hand:
-        if not large:  # contacts slide as they did
-            relative_speeds(sy, isl, sy.before, v.u)
-        miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
-        total += count
-        at_hand = miss <= o.certificate
-        if at_hand:
-            least = np.inf  # preferred to the impulses of the last step
-        least = keep_better(sy, isl, wk, miss, least)
-        if large and goal < least <= CLOSE:
-            rung = WARM
-            store(sy, isl, wk.kept, v.r)
-            miss, count = approach(
-                sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS, INNER, False
-            )
-            least = keep_better(sy, isl, wk, miss, least)
-            total += count
-    clear(sy, isl, wk.start)  # what was before does not matter
-    tried = tried and least <= goal
-    if large and least > goal:
-        rung = INTERIOR
-        least, count = solve_from_nothing(sy, isl, size, wk, o, sigma, least, goal)
-        total += count
-    if least > goal and not (large and o.rough > 0.0):
-        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)
-        total += count
-    if not at_hand:  # v does not hold the answer that was kept
-        store(sy, isl, wk.kept, v.r)
-        least = certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-    tried = tried and was_tried(sy, isl, state, wk.shift)
-    if least <= o.certificate and slides(sy, isl, state) and not tried:
-        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
-        total += count
-        store(sy, isl, wk.kept, v.r)
-        least = certify(sy, isl, v.r, v.y, v.u)
-    moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
-    if exact < least <= o.certificate and not moves:
-        _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER, False)
-        total += count
-        least = certify(sy, isl, v.r, v.y, v.u)
+    if large:
+        rung, least, total = solve_large(sy, isl, size, wk, state, warm, o, sigma, exact, least)
+    else:
+        rung, least, total = solve_small(sy, isl, size, wk, state, warm, o, sigma, exact, least)
     if open_unpressed(sy, isl, v.r):
         least = certify(sy, isl, v.r, v.y, v.u)
     read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
