@@ -32,8 +32,9 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.active_set import read_states, rounding, solve_states
+from holdfast.contact.active_set import PATIENCE, read_states, rounding, search_states, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
+from holdfast.contact.continuation import MOST_COMPLIANCE, follow_compliance
 from holdfast.contact.gauss_seidel import iterate_sweeps
 from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import (
@@ -62,11 +63,12 @@ class Rung(IntEnum):
     NEWTON = 4
     AGAIN = 5
     INTERIOR = 6
+    COMPLIANCE = 7
 
 
 IMPULSES, STATES, WARM = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.WARM)
 SPLITTING, NEWTON, AGAIN = int(Rung.SPLITTING), int(Rung.NEWTON), int(Rung.AGAIN)
-INTERIOR = int(Rung.INTERIOR)
+INTERIOR, COMPLIANCE = int(Rung.INTERIOR), int(Rung.COMPLIANCE)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
 # islands, islands with contacts that jam, the farthest rung, and islands by rung.
@@ -90,6 +92,11 @@ NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 9  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
+LITTLE = (
+    1e-8  # compliance at which the bodies of a stack of very different masses show their states
+)
+COPIES = 1e-10  # compliance at which contacts that differ in the seventh digit share no load
+COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -128,19 +135,6 @@ def keep_better(sy: System, isl: Island, wk: Work, miss: float, least: float) ->
         store(sy, isl, wk.v.r, wk.kept)
         return miss
     return least
-
-
-@kernel
-def try_states(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-               sigma: float, least: float, limit: int) -> tuple[float, int]:  # fmt: skip
-    """Solve for states, from the impulses v.r and speeds v.u on; keep what is better.
-
-    A certified answer of given states is preferred to any other.
-    """
-    miss, count = solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, limit, wk.digits)
-    if miss <= o.certificate:
-        least = np.inf
-    return keep_better(sy, isl, wk, miss, least), count
 
 
 @kernel
@@ -214,43 +208,32 @@ def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
 
 
 @kernel
-def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                      sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
-    """Take the answer in which all pressed contacts stick, if it is one: it comes first."""
-    v = wk.v
-    store(sy, isl, wk.kept, v.r)
-    certify(sy, isl, v.r, v.y, v.u)
+def make_stick(sy: System, isl: Island, touching: bool, state_inout: np.ndarray) -> None:
+    """Let contacts stick that slide, or all that are pressed or touch."""
     for i in isl.member:
-        if sy.normal[i] == 1 and state[i] == SLIDE:
-            state[i] = STICK
-    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.digits)
-    if miss <= o.certificate:
-        least = np.inf
-    keep_better(sy, isl, wk, miss, least)
-    store(sy, isl, wk.kept, v.r)
-    return certify(sy, isl, v.r, v.y, v.u), count
+        if sy.normal[i] == 1:
+            touches = touching and not sy.c[sy.row[i]] < 0.0
+            if state_inout[i] == SLIDE or touches:
+                state_inout[i] = STICK
 
 
 @kernel
-def stick_first(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                sigma: float) -> tuple[float, int]:  # fmt: skip
-    """Solve for the given states, with contacts that slide stuck; as `stick_if_possible`.
+def try_sticking(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                 sigma: float) -> tuple[bool, int]:  # fmt: skip
+    """Take the answer of states in which nothing slides, if it is one: it comes first.
 
-    The states that were given stand in wk.shift.
+    Returns:
+        Whether it is, and the factorisations. If not, v.r are the impulses that were kept.
     """
-    for i in isl.member:
-        if sy.normal[i] == 1 and state[i] == SLIDE:
-            state[i] = STICK
-    return solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, 1, wk.digits)
-
-
-@kernel
-def give_back(sy: System, isl: Island, wk: Work, state: np.ndarray) -> None:
-    """Undo `stick_first`: states, impulses that were kept, their motion and speeds."""
-    for i in isl.member:
-        state[i] = int(wk.shift[i])
-    store(sy, isl, wk.kept, wk.v.r)
-    rebuild(sy, isl, wk.v.r, wk.v.y, wk.v.u)
+    v = wk.v
+    miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.digits)
+    found = miss <= o.certificate
+    if found:
+        store(sy, isl, v.r, wk.kept)
+    else:
+        store(sy, isl, wk.kept, v.r)
+        rebuild(sy, isl, v.r, v.y, v.u)
+    return found, count
 
 
 @kernel
@@ -302,6 +285,56 @@ def polish(sy: System, isl: Island, size: int, wk: Work, o: Numbers, sigma: floa
 
 
 @kernel
+def try_law(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+            sigma: float, compliance: float, least: float) -> tuple[float, int]:  # fmt: skip
+    """Solve for the states that the law asks for at the impulses v.r; keep what is better.
+
+    A certified answer of states is preferred to any other.
+    """
+    v = wk.v
+    certify(sy, isl, v.r, v.y, v.u)
+    read_states(sy, isl, v.r, v.u, 0.0, state)
+    miss, count = search_states(
+        sy, isl, size, v, wk.CG, state, o, sigma, compliance, STATE_CHANGES, PATIENCE, wk.digits
+    )
+    if miss <= o.certificate:
+        least = np.inf
+    return keep_better(sy, isl, wk, miss, least), count
+
+
+@kernel
+def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                    sigma: float, exact: float,
+                    least: float) -> tuple[int, float, int]:  # fmt: skip
+    """Solve a small island as the limit of vanishing compliance, whatever was before.
+
+    Returns:
+        As `solve_afresh`; wk.start is where Newton's method may go on.
+    """
+    v, total, first = wk.v, 0, MOST_COMPLIANCE
+    clear(sy, isl, wk.start)
+    for last in (o.canonical_compliance, o.active_compliance, LITTLE, COPIES):
+        store(sy, isl, wk.start, v.r)
+        reached, count = follow_compliance(
+            sy, isl, size, v, wk.CG, sigma, first, last, COMPLIANCE_STEPS
+        )
+        total += count
+        store(sy, isl, v.r, wk.start)
+        compliance = min(last, o.active_compliance)
+        least, count = try_law(sy, isl, size, wk, state, o, sigma, compliance, least)
+        total += count
+        if least <= o.certificate:
+            return COMPLIANCE, least, total
+        if reached > last:
+            break
+        first = reached
+    store(sy, isl, wk.start, v.r)
+    miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, NEWTON_STEPS, PATH_INNER, True)
+    total += count
+    return NEWTON, keep_better(sy, isl, wk, miss, least), total
+
+
+@kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, exact: float, least: float,
                  goal: float) -> tuple[int, float, int]:  # fmt: skip
@@ -329,9 +362,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                 clear(sy, isl, v.r)
             iterate_sweeps(sy, isl, v, wk.splitting, o.stop * sigma, SWEEPS)
         store(sy, isl, v.r, wk.start)
-        certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, 0.0, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
+        least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
         total += count
         if least <= goal:
             return (SPLITTING if turn == 0 else AGAIN), least, total
@@ -392,38 +423,49 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     Returns:
         The rung, the residual of the impulses, left in v.r, and the factorisations.
     """
-    v, rung, total, at_hand = wk.v, STATES, 0, False
+    v, rung, total, found = wk.v, STATES, 0, False
     guess_states(sy, isl, v.u, state)
     for i in isl.member:
         wk.shift[i] = state[i]
     if not warm or slides(sy, isl, state):
-        miss, total = stick_first(sy, isl, size, wk, state, o, sigma)
-        at_hand = miss <= o.certificate
-        if at_hand:
-            least = keep_better(sy, isl, wk, miss, np.inf)
-        elif warm:
-            give_back(sy, isl, wk, state)
-    if warm and not at_hand:
+        make_stick(sy, isl, False, state)
+        found, total = try_sticking(sy, isl, size, wk, state, o, sigma)
+        for i in isl.member:
+            state[i] = state[i] if found else int(wk.shift[i])
+    if warm and not found:
         relative_speeds(sy, isl, sy.before, v.u)  # contacts slide as they did
-        miss, count = solve_states(
-            sy, isl, size, v, wk.CG, state, o, sigma, STATE_CHANGES, wk.digits
-        )
+        miss, count = search_states(
+            sy, isl, size, v, wk.CG, state, o, sigma, o.active_compliance, STATE_CHANGES, 0,
+            wk.digits,
+        )  # fmt: skip
         total += count
-        at_hand = miss <= o.certificate
-        least = keep_better(sy, isl, wk, miss, np.inf if at_hand else least)
-    tried = least <= o.certificate  # contacts that slide were tried as stuck
-    if not tried:
-        clear(sy, isl, wk.start)
+        found = miss <= o.certificate
+        least = keep_better(sy, isl, wk, miss, np.inf if found else least)
+    if not found and least > o.certificate:
+        rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
+        total += count
+    tested = True  # whether wk.shift still says which contacts were tried as stuck
+    if not found and least > o.certificate:
+        tested = False
         rung, least, count = solve_afresh(
             sy, isl, size, wk, state, o, sigma, exact, least, o.certificate
         )
         total += count
-    if not at_hand:  # v does not hold the answer that was kept
+    if not found:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state)
-    tried = tried and was_tried(sy, isl, state, wk.shift)
-    if least <= o.certificate and slides(sy, isl, state) and not tried:
-        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
-        total += count
+    if least <= o.certificate and slides(sy, isl, state):
+        for touching in (False, True):
+            make_stick(sy, isl, touching, state)
+            if tested and was_tried(sy, isl, state, wk.shift):
+                continue
+            for i in isl.member:
+                wk.shift[i] = state[i]
+            tested = True
+            found, count = try_sticking(sy, isl, size, wk, state, o, sigma)
+            total += count
+            if found:
+                break
+    least = certify(sy, isl, v.r, v.y, v.u)
     if exact < least <= o.certificate:
         least, count = polish(sy, isl, size, wk, o, sigma, exact)
         total += count
@@ -467,8 +509,10 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     if not at_hand:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state)
     if least <= o.certificate and slides(sy, isl, state):
-        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
+        make_stick(sy, isl, False, state)
+        _, count = try_sticking(sy, isl, size, wk, state, o, sigma)
         total += count
+        least = certify(sy, isl, v.r, v.y, v.u)
     moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
     if exact < least <= o.certificate and not moves:
         least, count = polish(sy, isl, size, wk, o, sigma, exact)

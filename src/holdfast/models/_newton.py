@@ -19,6 +19,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.contact.arrays import ContactState, LawKind, SolveStatus
 from holdfast.contact.build import DEFAULT_NUMBERS, LEFT_OUT, Laws, Solved, solve_laws
+from holdfast.contact.ladder import LARGE
 from holdfast.contact.options import Numbers, Options
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
@@ -134,6 +135,8 @@ def _warm(
         w = warm_start
         tangents = [w.tangent[:, k] for k, rows in enumerate((p.S, p.T)) if len(rows)]
         impulse = np.concatenate([*tangents, w.extra, w.bilateral, w.normal, w.unilateral, w.dry])
+        if (law == int(LawKind.COULOMB)).any():  # of several answers it must not decide which
+            return (impulse if p.n + sum(counts) > LARGE else None), None
         brakes = np.where(np.abs(w.dry) < p.D_bound, int(ContactState.STICK), 2)
         state = [w.state, (w.unilateral > 0.0) * int(ContactState.STICK), brakes]
         state.append(np.full(p.j, int(ContactState.STICK)))
