@@ -174,8 +174,11 @@ def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
         for trial in range(LINE_STEPS):
             combine(isl, v.d, -t, v.step, v.trial)
             miss, changed = evaluate(sy, isl, v, v.trial, rho, acts, v.trial_residual)
+            if changed == 0 and t == 1.0:  # exact on these pieces: what is left is rounding
+                accepted = miss <= old
+                break
             now = -product(isl, v.trial_residual, v.step)
-            if abs(now) <= FLAT * abs(slope) or (changed == 0 and t == 1.0 and miss <= old):
+            if abs(now) <= FLAT * abs(slope):
                 accepted = True
                 break
             if miss < least:
