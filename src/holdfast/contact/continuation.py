@@ -43,16 +43,16 @@ from holdfast.contact.newton import (
     relative_speeds,
     residual,
 )
+from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import TINY, settle, store
 from holdfast.contact.system import DISC, LINEAR, System, add_impulse
 from holdfast.linalg import block_lu
 
-MOST_COMPLIANCE = 1.0  # that a path begins with; more where Newton's method does not settle
+STIFFEST = 0.05  # least compliance that a path begins with, over the squared lengths of all rows
+MORE = 10.0  # factor of it where Newton's method does not settle
 LESS = 0.1  # factor of the compliance from one point of the path to the next
 FOLDS = 0.7  # the same at which a fold is taken to be between them
 PAST = 0.5  # part of the compliance before a fold at which it is behind
-ON_PATH = 1e-8  # residual of its points, relative to the motion
-ON_FOLD = 1e-11  # the same near folds
 ROUNDING = 10.0 * EPS  # of speeds, relative to the motion
 POINT_STEPS = 12  # Newton steps to a point of the path
 CORRECTIONS = 8  # the same in pseudo-arclength continuation
@@ -111,8 +111,8 @@ def cosine(isl: Island, a: np.ndarray, a_s: float, b: np.ndarray, b_s: float,
 
 
 @kernel
-def step_along(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, s: float,
-               tangent: np.ndarray, part: float, length: float,
+def step_along(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, o: Numbers,
+               s: float, tangent: np.ndarray, part: float, length: float,
                sigma: float) -> tuple[float, int]:  # fmt: skip
     """Go from the point v.y a step along a tangent, and back to the path across it.
 
@@ -126,7 +126,7 @@ def step_along(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarr
     for count in range(CORRECTIONS):
         rho = np.exp(s)
         miss = residual(sy, isl, v, v.d, rho, v.residual) / sigma
-        if miss <= max(ON_FOLD, ROUNDING / rho):
+        if miss <= max(o.on_fold, ROUNDING / rho):
             return s, count
         if count > CORRECTIONS // 2 and not miss < last:
             break
@@ -153,8 +153,9 @@ def step_along(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarr
 
 
 @kernel
-def turn_corner(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, s: float,
-                part: float, sigma: float) -> tuple[float, float, float, int]:  # fmt: skip
+def turn_corner(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, o: Numbers,
+                s: float, part: float,
+                sigma: float) -> tuple[float, float, float, int]:  # fmt: skip
     """Go on beyond a corner just ahead of the point v.y, with v.trial the tangent there.
 
     Returns:
@@ -170,7 +171,7 @@ def turn_corner(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndar
         if cosine(isl, v.step, beyond, v.trial, part, sigma) > 0.999:  # no corner in between
             continue
         for length in AFTER_CORNER:
-            new, count = step_along(sy, isl, size, v, CG_work, s, v.step, beyond, length, sigma)
+            new, count = step_along(sy, isl, size, v, CG_work, o, s, v.step, beyond, length, sigma)
             total += count
             if not np.isfinite(new):
                 continue
@@ -187,14 +188,15 @@ def turn_corner(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndar
 
 
 @kernel
-def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, first: float,
-              last: float, sigma: float, limit: int) -> tuple[bool, float, int]:  # fmt: skip
+def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, o: Numbers,
+              first: float, last: float, sigma: float,
+              limit: int) -> tuple[bool, float, int]:  # fmt: skip
     """Follow the path from the point v.y, with the first compliance, until it is past the last one.
 
     Returns:
         Whether it is, the compliance of the point left in v.y, and the factorisations.
     """
-    target = max(ON_FOLD, ROUNDING / first) * sigma
+    target = max(o.on_fold, ROUNDING / first) * sigma
     combine(isl, v.y, 0.0, v.y, v.d)
     total, left = settle(sy, isl, size, v, CG_work, first, target, POINT_STEPS)
     if left <= target:
@@ -203,7 +205,7 @@ def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarra
     part = find_tangent(sy, isl, size, v, CG_work, v.y, s, sigma, v.trial)
     total += 1
     while total < limit:
-        new, count = step_along(sy, isl, size, v, CG_work, s, v.trial, part, length, sigma)
+        new, count = step_along(sy, isl, size, v, CG_work, o, s, v.trial, part, length, sigma)
         total += max(count, 1)
         good = np.isfinite(new)
         if good:
@@ -219,7 +221,7 @@ def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarra
         else:
             length *= SHORTER
             if length < LEAST_LENGTH:
-                new, now, length, count = turn_corner(sy, isl, size, v, CG_work, s, part, sigma)
+                new, now, length, count = turn_corner(sy, isl, size, v, CG_work, o, s, part, sigma)
                 total += count
                 if not np.isfinite(new):
                     break
@@ -230,14 +232,36 @@ def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarra
 
 
 @kernel
+def first_compliance(sy: System, isl: Island) -> float:
+    r"""Return a compliance with which there is one answer.
+
+    The residual is strongly monotone for :math:`\rho > \lambda (\sqrt{1 + \mu^2} - 1) / 2` with the
+    largest eigenvalue :math:`\lambda` of :math:`G^T G`, which is at most the squared length of all
+    rows. Contacts that are listed twice have twice that, and the same path.
+    """
+    lengths = mu = 0.0
+    for i in isl.member:
+        dim = sy.row[i + 1] - sy.row[i]
+        if sy.normal[i] == 1:
+            mu = max(mu, sy.mu[i])
+        for p in range(sy.panel[i], sy.panel[i + 1]):
+            t = sy.panel_tree[p]
+            s, at = sy.tree[t + 1] - sy.tree[t], sy.panel_at[p]
+            for k in range(at, at + dim * s):
+                lengths += sy.G[k] * sy.G[k]
+    return lengths * max(STIFFEST, 0.5 * (np.sqrt(1.0 + mu * mu) - 1.0))
+
+
+@kernel
 def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
-                      sigma: float, first: float, last: float,
+                      o: Numbers, sigma: float, begins: bool, first: float, last: float,
                       limit: int) -> tuple[float, int]:  # fmt: skip
     """Improve v.r, impulses with compliance about zero, until only little of it is left.
 
     Args:
         sy, isl, size, v, CG_work: the island; v.r are impulses of the path, or zero.
-        sigma: size of the motion.
+        o, sigma: tolerances, size of the motion.
+        begins: whether the path begins here; v.r are zero then.
         first, last: compliance of v.r, and that is wanted.
         limit: factorisations.
 
@@ -251,10 +275,10 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
         for k in range(sy.row[i], sy.row[i + 1]):
             v.r[k] = 0.0
     relative_speeds(sy, isl, sy.y0, v.uk)
-    total, known, less = 0, first < MOST_COMPLIANCE, LESS
+    total, known, less = 0, not begins, LESS
     reached, rho = first, first  # the motion of impulses has their rounding: it begins there, too
     while total < limit:
-        target = max(ON_PATH, ROUNDING / rho) * sigma
+        target = max(o.on_path, ROUNDING / rho) * sigma
         combine(isl, v.y, 0.0, v.y, v.d)
         count, left = settle(sy, isl, size, v, CG_work, rho, target, POINT_STEPS)
         total += max(count, 1)
@@ -266,14 +290,14 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
                 break
             less = max(less * less, LESS)
         elif not known:
-            rho *= 10.0
+            rho *= MORE
             continue
         else:
             less = np.sqrt(less)
             if less > FOLDS:
                 past = max(PAST * reached, last)
                 passed, rho, count = pass_fold(
-                    sy, isl, size, v, CG_work, reached, past, sigma, limit - total
+                    sy, isl, size, v, CG_work, o, reached, past, sigma, limit - total
                 )
                 total += count
                 if not passed:

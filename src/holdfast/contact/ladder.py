@@ -34,7 +34,7 @@ import numpy as np
 from holdfast._jit import kernel
 from holdfast.contact.active_set import PATIENCE, read_states, rounding, search_states, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
-from holdfast.contact.continuation import MOST_COMPLIANCE, follow_compliance
+from holdfast.contact.continuation import first_compliance, follow_compliance
 from holdfast.contact.gauss_seidel import iterate_sweeps
 from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import (
@@ -92,10 +92,6 @@ NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 9  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
-LITTLE = (
-    1e-8  # compliance at which the bodies of a stack of very different masses show their states
-)
-COPIES = 1e-10  # compliance at which contacts that differ in the seventh digit share no load
 COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
@@ -103,8 +99,6 @@ NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
 MOST_INNER = 25  # Newton steps of one proximal step, in later rounds
 COUPLING = 3.0  # weight of the splitting: with rows of length one a few constraints meet in a body
 FIRMER = 3.0  # factor of that weight from round to round
-SPLIT_FAR = 1e-7  # relative change of an iterate at which Newton's method is faster
-ON_LIMIT = 1e-12  # part of the limit of friction: what is nearer was found sliding, if at no speed
 
 
 class Work(NamedTuple):
@@ -208,32 +202,30 @@ def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
 
 
 @kernel
-def make_stick(sy: System, isl: Island, touching: bool, state_inout: np.ndarray) -> None:
-    """Let contacts stick that slide, or all that are pressed or touch."""
+def make_stick(sy: System, isl: Island, state_inout: np.ndarray) -> None:
+    """Let contacts stick that slide."""
     for i in isl.member:
-        if sy.normal[i] == 1:
-            touches = touching and not sy.c[sy.row[i]] < 0.0
-            if state_inout[i] == SLIDE or touches:
-                state_inout[i] = STICK
+        if sy.normal[i] == 1 and state_inout[i] == SLIDE:
+            state_inout[i] = STICK
 
 
 @kernel
 def try_sticking(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                 sigma: float) -> tuple[bool, int]:  # fmt: skip
+                 sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
     """Take the answer of states in which nothing slides, if it is one: it comes first.
 
     Returns:
-        Whether it is, and the factorisations. If not, v.r are the impulses that were kept.
+        The residual of the impulses that are kept then, left in v.r, and the factorisations;
+        `least` is that of those that were kept before.
     """
     v = wk.v
     miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.digits)
-    found = miss <= o.certificate
-    if found:
+    if miss <= o.certificate:
         store(sy, isl, v.r, wk.kept)
-    else:
-        store(sy, isl, wk.kept, v.r)
-        rebuild(sy, isl, v.r, v.y, v.u)
-    return found, count
+        return miss, count
+    store(sy, isl, wk.kept, v.r)
+    rebuild(sy, isl, v.r, v.y, v.u)
+    return least, count
 
 
 @kernel
@@ -266,12 +258,12 @@ def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
 
 
 @kernel
-def recall(sy: System, isl: Island, wk: Work, state: np.ndarray) -> float:
+def recall(sy: System, isl: Island, wk: Work, state: np.ndarray, o: Numbers) -> float:
     """Bring the impulses that were kept back to v.r, and read their states; return the residual."""
     v = wk.v
     store(sy, isl, wk.kept, v.r)
     least = certify(sy, isl, v.r, v.y, v.u)
-    read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+    read_states(sy, isl, v.r, v.u, o.on_limit, state)
     return least
 
 
@@ -311,12 +303,13 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
     Returns:
         As `solve_afresh`; wk.start is where Newton's method may go on.
     """
-    v, total, first = wk.v, 0, MOST_COMPLIANCE
+    v, total, first, begins = wk.v, 0, first_compliance(sy, isl), True
     clear(sy, isl, wk.start)
-    for last in (o.canonical_compliance, o.active_compliance, LITTLE, COPIES):
+    stages = (o.canonical_compliance, o.active_compliance, o.little_compliance, o.last_compliance)
+    for last in stages:
         store(sy, isl, wk.start, v.r)
         reached, count = follow_compliance(
-            sy, isl, size, v, wk.CG, sigma, first, last, COMPLIANCE_STEPS
+            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS
         )
         total += count
         store(sy, isl, v.r, wk.start)
@@ -327,7 +320,7 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
             return COMPLIANCE, least, total
         if reached > last:
             break
-        first = reached
+        first, begins = reached, False
     store(sy, isl, wk.start, v.r)
     miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, NEWTON_STEPS, PATH_INNER, True)
     total += count
@@ -348,7 +341,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     large = isl.member.shape[0] > LARGE
     for turn in range(ROUNDS):
         store(sy, isl, wk.start, v.r)
-        far = SPLIT_FAR * sigma
+        far = o.split * sigma
         late = turn > EARLY or not large
         if turn % 2 == 0 or not late:
             iterate_splitting(
@@ -428,8 +421,10 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     for i in isl.member:
         wk.shift[i] = state[i]
     if not warm or slides(sy, isl, state):
-        make_stick(sy, isl, False, state)
-        found, total = try_sticking(sy, isl, size, wk, state, o, sigma)
+        make_stick(sy, isl, state)
+        miss, total = try_sticking(sy, isl, size, wk, state, o, sigma, np.inf)
+        found = miss <= o.certificate
+        least = miss if found else least
         for i in isl.member:
             state[i] = state[i] if found else int(wk.shift[i])
     if warm and not found:
@@ -452,20 +447,12 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         )
         total += count
     if not found:  # v does not hold the answer that was kept
-        least = recall(sy, isl, wk, state)
-    if least <= o.certificate and slides(sy, isl, state):
-        for touching in (False, True):
-            make_stick(sy, isl, touching, state)
-            if tested and was_tried(sy, isl, state, wk.shift):
-                continue
-            for i in isl.member:
-                wk.shift[i] = state[i]
-            tested = True
-            found, count = try_sticking(sy, isl, size, wk, state, o, sigma)
-            total += count
-            if found:
-                break
-    least = certify(sy, isl, v.r, v.y, v.u)
+        least = recall(sy, isl, wk, state, o)
+    tested = tested and was_tried(sy, isl, state, wk.shift)
+    if least <= o.certificate and slides(sy, isl, state) and not tested:
+        make_stick(sy, isl, state)
+        least, count = try_sticking(sy, isl, size, wk, state, o, sigma, least)
+        total += count
     if exact < least <= o.certificate:
         least, count = polish(sy, isl, size, wk, o, sigma, exact)
         total += count
@@ -507,12 +494,11 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)
         total += count
     if not at_hand:  # v does not hold the answer that was kept
-        least = recall(sy, isl, wk, state)
+        least = recall(sy, isl, wk, state, o)
     if least <= o.certificate and slides(sy, isl, state):
-        make_stick(sy, isl, False, state)
-        _, count = try_sticking(sy, isl, size, wk, state, o, sigma)
+        make_stick(sy, isl, state)
+        least, count = try_sticking(sy, isl, size, wk, state, o, sigma, least)
         total += count
-        least = certify(sy, isl, v.r, v.y, v.u)
     moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
     if exact < least <= o.certificate and not moves:
         least, count = polish(sy, isl, size, wk, o, sigma, exact)
@@ -531,13 +517,13 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
         if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):
-            read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+            read_states(sy, isl, v.r, v.u, o.on_limit, state)
             return least
     if not large:
         clear(sy, isl, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
         if least <= exact:
-            read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+            read_states(sy, isl, v.r, v.u, o.on_limit, state)
             return least
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
@@ -547,7 +533,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         rung, least, total = solve_small(sy, isl, size, wk, state, warm, o, sigma, exact, least)
     if open_unpressed(sy, isl, v.r):
         least = certify(sy, isl, v.r, v.y, v.u)
-    read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+    read_states(sy, isl, v.r, v.u, o.on_limit, state)
     report[FACTORISATIONS] += total
     report[RUNG] = max(report[RUNG], rung)
     report[BY_RUNG + rung] += 1.0

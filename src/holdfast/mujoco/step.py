@@ -83,7 +83,9 @@ def tolerances(s: Any, rough: float) -> Numbers:
     """Return the tolerances of the contact solve, some of which are options of the step."""
     return Numbers(
         s.certificate, _SOLVER.stop, s.approximate, _SOLVER.canonical_compliance,
-        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.zero_row, rough,
+        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.little_compliance,
+        _SOLVER.last_compliance, _SOLVER.on_path, _SOLVER.on_fold, _SOLVER.on_limit, _SOLVER.split,
+        _SOLVER.settled, _SOLVER.contradicts, _SOLVER.zero_row, rough,
     )  # fmt: skip
 
 
