@@ -3,22 +3,25 @@
 1. the impulses of the last step, as they are, if nothing that touches moves (`certify`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
-3. large islands: a few steps of Newton's method from its impulses, if they are nearly an answer
-   (`proximal.approach`); the interior-point method from nothing (`interior_point.follow_path`) and
-   Newton's method from where it ends;
+3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
+   that it ends in, and Newton's method from its end (`proximal.approach`);
+   large islands: a few steps of Newton's method from the last impulses, if they are nearly an
+   answer; the interior-point method from nothing (`interior_point.follow_path`) and Newton's method
+   from where it ends;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
-   (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time.
+   (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time. Sweeps depend on the
+   order of constraints; nothing else does.
 
 A caller that only wants to know roughly where a motion leads gets an answer of residual
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. In small islands it depends
 on the problem and these states alone: impulses of the last step are taken only where all that
-touches sticks, which is one motion whatever the impulses. Where contacts are so many that equal
-sharing of the load would leave their cones, impulses stay near those that Newton's method began
-with.
+touches sticks, which is one motion whatever the impulses. In large ones contacts may be so many
+that equal sharing of the load would leave their cones; impulses then stay near those that Newton's
+method began with.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
