@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ import holdfast as hf
 Rng = np.random.Generator
 
 
-def changed(problem: hf.ContactProblem, **new: object) -> hf.ContactProblem:
+def changed(problem: hf.ContactProblem, **new: Any) -> hf.ContactProblem:
     """The problem with other fields."""
     given = {f.name: getattr(problem, f.name) for f in fields(problem) if f.init}
     return hf.ContactProblem(**(given | new))
@@ -21,7 +22,7 @@ def reordered(p: hf.ContactProblem, rng: Rng) -> hf.ContactProblem:
     """Rows in another order."""
     n = rng.permutation(p.n)
     place = np.argsort(n)
-    new = {name: getattr(p, name)[n] for name in "NST" if len(getattr(p, name))}
+    new: dict[str, Any] = {name: getattr(p, name)[n] for name in "NST" if len(getattr(p, name))}
     new |= {"c_N": p.c_N[n], "mu": p.mu[n]}
     if p.bodies is not None:
         new["bodies"] = p.bodies[n]
@@ -45,7 +46,7 @@ def turned(p: hf.ContactProblem, rng: Rng) -> tuple[hf.ContactProblem, np.ndarra
         parts = A.reshape(len(A), len(Q), size)
         return np.einsum("kbi,bij->kbj", parts, Q).reshape(A.shape)
 
-    new: dict[str, object] = {name: rows(getattr(p, name)) for name in "NSTRUDJ"}
+    new: dict[str, Any] = {name: rows(getattr(p, name)) for name in "NSTRUDJ"}
     if p.mu.ndim == 1 and len(p.S) and len(p.T):
         angle = rng.uniform(0.0, 2.0 * np.pi, p.n)[:, None]
         c, s, S, T = np.cos(angle), np.sin(angle), new["S"], new["T"]
@@ -58,7 +59,9 @@ def turned(p: hf.ContactProblem, rng: Rng) -> tuple[hf.ContactProblem, np.ndarra
 
 def doubled(p: hf.ContactProblem) -> hf.ContactProblem:
     """Every contact twice."""
-    new = {name: np.vstack([rows, rows]) for name in "NST" if len(rows := getattr(p, name))}
+    new: dict[str, Any] = {
+        name: np.vstack([rows, rows]) for name in "NST" if len(rows := getattr(p, name))
+    }
     new |= {"c_N": np.tile(p.c_N, 2), "mu": np.concatenate([p.mu, p.mu])}
     new["Ndot_v"] = None
     if p.bodies is not None:

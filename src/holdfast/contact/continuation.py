@@ -207,7 +207,7 @@ def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarra
     while total < limit:
         new, count = step_along(sy, isl, size, v, CG_work, o, s, v.trial, part, length, sigma)
         total += max(count, 1)
-        good = np.isfinite(new)
+        good, now = np.isfinite(new), part
         if good:
             now = find_tangent(sy, isl, size, v, CG_work, v.d, new, sigma, v.step)
             total += 1
