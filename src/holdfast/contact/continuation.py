@@ -44,17 +44,21 @@ from holdfast.contact.newton import (
     residual,
 )
 from holdfast.contact.options import Numbers
-from holdfast.contact.proximal import TINY, settle, store
+from holdfast.contact.proximal import TINY, newton_step, settle, store
 from holdfast.contact.system import DISC, LINEAR, System, add_impulse
 from holdfast.linalg import block_lu
 
 STIFFEST = 0.05  # least compliance that a path begins with, over the squared lengths of all rows
 MORE = 10.0  # factor of it where Newton's method does not settle
-LESS = 0.1  # factor of the compliance from one point of the path to the next
-FOLDS = 0.7  # the same at which a fold is taken to be between them
+LESS, LEAST = 0.1, 1e-4  # factor of the compliance from point to point: at first, and at least
+CUT = 0.35  # power of that factor after a step that failed
+FOLDS = 0.95  # the same factor at which a fold is taken to be between points
+FIRST_STEPS = 30  # Newton steps to the first point
+SETTLES = 0.7  # part of its residual that a Newton step may leave
+FAR = 1e3  # times the motion: such residuals lead nowhere
 PAST = 0.5  # part of the compliance before a fold at which it is behind
 ROUNDING = 10.0 * EPS  # of speeds, relative to the motion
-POINT_STEPS = 12  # Newton steps to a point of the path
+POINT_STEPS = 8  # Newton steps to a point of the path
 CORRECTIONS = 8  # the same in pseudo-arclength continuation
 LOG_WEIGHT = 0.25  # of squared changes of log rho in lengths, where those of the motion have one
 FIRST_LENGTH, MOST_LENGTH, LEAST_LENGTH = 0.1, 1.0, 1e-6  # of steps along the path
@@ -198,7 +202,7 @@ def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarra
     """
     target = max(o.on_fold, ROUNDING / first) * sigma
     combine(isl, v.y, 0.0, v.y, v.d)
-    total, left = settle(sy, isl, size, v, CG_work, first, target, POINT_STEPS)
+    total, left = settle(sy, isl, size, v, CG_work, first, target, FIRST_STEPS)
     if left <= target:
         combine(isl, v.d, 0.0, v.d, v.y)
     s, length = np.log(first), FIRST_LENGTH
@@ -229,6 +233,40 @@ def pass_fold(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarra
         if part < 0.0 and s <= np.log(last):
             return True, np.exp(s), total
     return False, np.exp(s), total
+
+
+@kernel
+def correct(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, rho: float,
+            target: float, far: float) -> tuple[bool, int]:  # fmt: skip
+    """Take Newton steps from a prediction v.d to the path; give up as soon as they do not settle.
+
+    Where they do not, a shorter step along the path costs less than a line search.
+
+    Returns:
+        Whether v.d is on the path, and the factorisations.
+    """
+    miss = residual(sy, isl, v, v.d, rho, v.residual)
+    for count in range(POINT_STEPS):
+        if miss <= target:
+            return True, count
+        newton_step(sy, isl, size, v, CG_work)
+        combine(isl, v.d, -1.0, v.step, v.d)
+        last, miss = miss, residual(sy, isl, v, v.d, rho, v.residual)
+        if (count > 0 and not miss <= SETTLES * last) or not miss <= far:
+            return False, count + 1
+    return miss <= target, POINT_STEPS
+
+
+@kernel
+def predict(sy: System, isl: Island, v: Vectors) -> None:
+    """Fill v.trial with the derivative of the motion by log rho, with the factors that A holds.
+
+    Its impulses are in v.new, their derivatives in isl.C. The factors may be those of a point
+    nearby: it is a prediction.
+    """
+    add_scaled(sy, isl, v, v.trial)
+    block_lu.solve(isl.pattern, isl.trees, isl.A, v.trial)
+    combine(isl, v.trial, -2.0, v.trial, v.trial)
 
 
 @kernel
@@ -275,38 +313,50 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
         for k in range(sy.row[i], sy.row[i + 1]):
             v.r[k] = 0.0
     relative_speeds(sy, isl, sy.y0, v.uk)
-    total, known, less = 0, not begins, LESS
-    reached, rho = first, first  # the motion of impulses has their rounding: it begins there, too
-    while total < limit:
-        target = max(o.on_path, ROUNDING / rho) * sigma
-        combine(isl, v.y, 0.0, v.y, v.d)
-        count, left = settle(sy, isl, size, v, CG_work, rho, target, POINT_STEPS)
+    total, less, reached, fresh = 0, LESS, first, False
+    fill(isl, v.trial, 0.0)
+    while begins and total < limit:
+        fill(isl, v.d, 0.0)
+        target = o.on_path * sigma
+        count, left = settle(sy, isl, size, v, CG_work, reached, target, FIRST_STEPS)
         total += max(count, 1)
         if left <= target:
-            reached, known = rho, True
             store(sy, isl, v.new, v.best)
             combine(isl, v.d, 0.0, v.d, v.y)
-            if rho <= last:
-                break
-            less = max(less * less, LESS)
-        elif not known:
-            rho *= MORE
-            continue
-        else:
-            less = np.sqrt(less)
-            if less > FOLDS:
-                past = max(PAST * reached, last)
-                passed, rho, count = pass_fold(
-                    sy, isl, size, v, CG_work, o, reached, past, sigma, limit - total
-                )
-                total += count
-                if not passed:
-                    break
-                reached, less = rho, LESS
-                residual(sy, isl, v, v.y, reached, v.residual)
-                store(sy, isl, v.new, v.best)
-                if reached <= last:
-                    break
+            predict(sy, isl, v)
+            break
+        reached *= MORE
+    while total < limit and reached > last:
         rho = max(less * reached, last)
+        target = max(o.on_path, ROUNDING / rho) * sigma
+        combine(isl, v.y, rho / reached - 1.0, v.trial, v.d)
+        good, count = correct(sy, isl, size, v, CG_work, rho, target, FAR * sigma)
+        total += max(count, 1)
+        if good:
+            reached, fresh = rho, False
+            store(sy, isl, v.new, v.best)
+            combine(isl, v.d, 0.0, v.d, v.y)
+            predict(sy, isl, v)
+            less = max(less ** (2.0 * QUICK / max(count, 1)), LEAST) if count <= QUICK else less
+            continue
+        if not fresh:  # the factors may be those of other states
+            residual(sy, isl, v, v.y, reached, v.residual)
+            assemble(sy, isl, size, CG_work)
+            block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
+            predict(sy, isl, v)
+            fresh, total = True, total + 1
+        less **= CUT
+        if less > FOLDS:
+            past = max(PAST * reached, last)
+            passed, reached, count = pass_fold(
+                sy, isl, size, v, CG_work, o, reached, past, sigma, limit - total
+            )
+            total += count
+            residual(sy, isl, v, v.y, reached, v.residual)
+            store(sy, isl, v.new, v.best)
+            predict(sy, isl, v)
+            less, fresh = LESS, False
+            if not passed:
+                break
     store(sy, isl, v.best, v.r)
     return reached, total

@@ -517,6 +517,9 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     least = certify(sy, isl, v.r, v.y, v.u)
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
+    if o.resumed and least <= (max(o.certificate, o.rough) if large else o.certificate):
+        read_states(sy, isl, v.r, v.u, o.on_limit, state)
+        return least
     if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
         if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from holdfast._jit import kernel
 from holdfast.errors import InputError
 
 
@@ -71,11 +72,12 @@ class Options:
 
     def numbers(self) -> Numbers:
         """The same for kernels."""
-        return Numbers(*(float(getattr(self, field.name)) for field in fields(self)), rough=0.0)
+        values = (float(getattr(self, field.name)) for field in fields(self))
+        return Numbers(*values, rough=0.0, resumed=False)
 
 
 class Numbers(NamedTuple):
-    """The fields of `Options`, for kernels, and how rough an answer may be."""
+    """The fields of `Options`, for kernels, and what is asked of a solve."""
 
     certificate: float
     stop: float
@@ -93,6 +95,17 @@ class Numbers(NamedTuple):
     contradicts: float
     zero_row: float
     rough: float  # residual that suffices this once, if it is more than the certificate
+    resumed: bool  # whether the impulses to begin with answer nearly the same problem, in this step
+
+
+@kernel
+def resume(o: Numbers) -> Numbers:
+    """Return the same, for a solve that goes on from an answer of a part of its problem."""
+    return Numbers(
+        o.certificate, o.stop, o.approximate, o.canonical_compliance, o.active_compliance,
+        o.least_compliance, o.little_compliance, o.last_compliance, o.on_path, o.on_fold,
+        o.on_limit, o.split, o.settled, o.contradicts, o.zero_row, o.rough, True,
+    )  # fmt: skip
 
 
 DEFAULT = Options()
