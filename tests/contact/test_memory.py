@@ -54,7 +54,7 @@ def test_no_more_than_it_asks_for(law: LawKind, bodies: int, size: int) -> None:
         while status == SolveStatus.MORE_MEMORY:
             memory = np.full(needed + BEYOND, MARK)
             work, state = memory[:needed], np.full(count, -1)
-            z[:] = 0.0
+            velocity[:], z[:] = p.v, 0.0
             status = solve_given(given, work, work.view(np.int64), DEFAULT_NUMBERS, velocity, z,
                                  state, report)  # fmt: skip
             assert (memory[needed:] == MARK).all()

@@ -93,3 +93,27 @@ def test_a_pivot_that_is_not_positive_is_reported() -> None:
         zeros[0], zeros[1], pattern_of(1), np.diag([1.0, -1.0]), np.zeros(4), x,
     )  # fmt: skip
     assert total == -1
+
+
+@entry
+def sign_of(pattern, count, values):
+    return block_lu.determinant_sign(pattern, count, values)
+
+
+@pytest.mark.parametrize("graph", [chain, random_graph, full])
+def test_the_sign_of_the_determinant(graph) -> None:
+    """Of matrices with pivots of both signs, against NumPy."""
+    count, seen = 5, set()
+    for seed in range(12):
+        rng, begin = np.random.default_rng(seed), 3 * np.arange(count + 1)
+        adjacent = graph(count)
+        mask = np.kron(adjacent + np.eye(count), np.ones((3, 3))) > 0
+        dense = np.where(mask, rng.normal(size=(15, 15)), 0.0) + np.diag(rng.choice([-4, 4], 15))
+        pattern, values = pattern_of(count), np.zeros(15 * 15)
+        tree, degree, place = (np.arange(count), *np.zeros((2, count), dtype=np.int64))
+        solved(adjacent.copy(), count, tree, begin, degree, place, pattern, dense, values,
+               rng.normal(size=15))  # fmt: skip
+        expected = np.linalg.slogdet(dense)[0]
+        assert sign_of(pattern, count, values) == expected
+        seen.add(expected)
+    assert seen == {-1.0, 1.0}

@@ -43,6 +43,7 @@ from holdfast.linalg.vectors import square
 
 REFINE = 8  # steps with the same factors
 ROUNDING = 1e-15  # of residuals, relative, for each constraint and ten more
+PATIENCE = 3  # systems in a row that may be worse than those before
 STIFFEN = 1e-3  # factor of the compliance where those do not suffice
 FAINT = 10.0  # times rounding: slower sliding is not seen in the answer, only with compliance
 
@@ -284,17 +285,28 @@ def show_sliding(sy: System, isl: Island, v: Vectors, state: np.ndarray, least: 
 def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
                  state: np.ndarray, o: Numbers, sigma: float, limit: int,
                  kept_work: np.ndarray) -> tuple[float, int]:  # fmt: skip
+    """Solve for constraints in these states: `search_states` with the usual compliance."""
+    return search_states(
+        sy, isl, size, v, CG_work, state, o, sigma, o.active_compliance, limit, PATIENCE, kept_work
+    )
+
+
+@kernel
+def search_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
+                  state: np.ndarray, o: Numbers, sigma: float, compliance: float, limit: int,
+                  patience: int, kept_work: np.ndarray) -> tuple[float, int]:  # fmt: skip
     """Solve for constraints in these states, and go on with the states that the law asks for.
 
     Impulses v.r and speeds v.u say where contacts slide to. The system is one in the motion, or in
-    the impulses where those are fewer.
+    the impulses where those are fewer. It begins with a compliance of rows that hold. There are at
+    most `limit` systems, and at most `patience` in a row that do not improve on those before.
 
     Returns:
         The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
         factorisations it took. Infinite if there is no progress.
     """
     miss = least = kept = np.inf
-    count, worse, rho, exact = 0, 0, o.active_compliance, rounding(isl)
+    count, worse, rho, exact = 0, 0, compliance, rounding(isl)
     while count < limit:
         rows, enough = count_rows(sy, isl, state), 0.1 * exact * sigma
         by_rows = memory(rows) <= isl.rows.shape[0]
@@ -311,7 +323,7 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         last = last or (kept < np.inf and not certified)
         worse = worse + 1 if not miss < least else 0
         least = min(least, miss)
-        if last or worse > 3 or count == limit:
+        if last or worse > patience or count == limit:
             break
         changed = 0
         if certified:  # the states are right: more digits
@@ -325,7 +337,7 @@ def solve_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
             show_sliding(sy, isl, v, state, FAINT * exact * sigma)
             changed = read_states(sy, isl, v.r, v.u, 0.0, state)
         if changed > 0:
-            rho = o.active_compliance
+            rho = compliance
         elif held_speed(sy, isl, state, v.new, v.uk) > o.stop * sigma:
             # rows that are nearly dependent
             rho = max(STIFFEN * rho, o.least_compliance)

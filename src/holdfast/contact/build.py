@@ -22,6 +22,7 @@ from holdfast._jit import COMPILED, entry, kernel
 from holdfast.contact.arrays import Answer, Arrays, LawKind, SolveStatus
 from holdfast.contact.ladder import NEEDED, REPORT, RESIDUAL
 from holdfast.contact.options import Numbers, Options
+from holdfast.contact.prediction import predict_states
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.reduce import solve_reduced
 from holdfast.contact.solve import factors_size, no_factors
@@ -332,6 +333,24 @@ def write_arrays(g: Given, work: np.ndarray, words: np.ndarray) -> int:
     return lay_out(g, work, words)
 
 
+@kernel
+def is_known(state: np.ndarray) -> bool:
+    """Return whether any state is known."""
+    some = False
+    for x in state:
+        some = some or x >= 0
+    return some
+
+
+@kernel
+def has_law(a: Arrays, law: int) -> bool:
+    """Return whether any constraint has this law."""
+    some = False
+    for x in a.law:
+        some = some or x == law
+    return some
+
+
 @entry
 def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
                 velocity_inout: np.ndarray, impulse_inout: np.ndarray, state_inout: np.ndarray,
@@ -345,7 +364,8 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
         o: tolerances.
         velocity_inout: (m,) before and after.
         impulse_inout: (k,) by the rows of the stack; read for a warm start.
-        state_inout: (constraints,) likewise.
+        state_inout: (constraints,) likewise. If none is known, and there is Coulomb friction, those
+            are taken that the velocity before suggests.
         report_out: see `holdfast.contact.solve`.
     """
     end = lay_out(g, work, words)
@@ -357,6 +377,8 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
     source = words[SIZES : SIZES + k]
     for x in range(impulse.shape[0]):
         impulse[x] = impulse_inout[source[x]]
+    if not is_known(state_inout) and has_law(a, COULOMB):
+        predict_states(a, velocity_inout, state_inout)
     answer = Answer(velocity_inout, impulse, state_inout, report_out)
     used = end + factors_size(a)
     report_out[NEEDED] = used

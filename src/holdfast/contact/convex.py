@@ -43,8 +43,6 @@ NEWTON_STEPS = 100  # of one compliance; a few suffice, or some tens in large is
 LAGRANGIAN_STEPS = 16  # of falling compliance
 LINE_STEPS = 60  # trials of a line search; two suffice where no friction is dry
 FLAT = 0.3  # part of the slope at which a line search ends
-SETTLED = 1e-9  # residual of the first ones, relative: what is left the next ones take out
-FAR = 1e5  # times the motion at hand: answers that are longer are none
 STALLED = 4  # Lagrangian steps in a row without progress that end the solve
 SLOW = 0.03  # progress of a Lagrangian step that calls for a smaller compliance
 SOFTEN = 1e-2  # factor of the compliance then
@@ -174,8 +172,11 @@ def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
         for trial in range(LINE_STEPS):
             combine(isl, v.d, -t, v.step, v.trial)
             miss, changed = evaluate(sy, isl, v, v.trial, rho, acts, v.trial_residual)
+            if changed == 0 and t == 1.0:  # exact on these pieces: what is left is rounding
+                accepted = miss <= old
+                break
             now = -product(isl, v.trial_residual, v.step)
-            if abs(now) <= FLAT * abs(slope) or (changed == 0 and t == 1.0 and miss <= old):
+            if abs(now) <= FLAT * abs(slope):
                 accepted = True
                 break
             if miss < least:
@@ -202,11 +203,11 @@ def minimise(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
 
 
 @kernel
-def contradiction(sy: System, isl: Island, v: Vectors, sigma: float, least: float) -> bool:
+def contradiction(sy: System, isl: Island, v: Vectors, o: Numbers, sigma: float) -> bool:
     """Return whether the change of impulses from v.r to v.new proves that there is no answer.
 
     Only rows that must be met take part: normals, held and rigid ones. What is missed by less than
-    `least`, relatively, is rounding.
+    the certificate, relatively, is rounding.
     """
     gap = size = 0.0
     fill(isl, v.trial, 0.0)
@@ -221,7 +222,9 @@ def contradiction(sy: System, isl: Island, v: Vectors, sigma: float, least: floa
             gap += sy.c[k] * v.u[k]
             size += v.u[k] * v.u[k]
         add_impulse(sy, i, v.u, v.trial)
-    return gap > least * sigma * np.sqrt(size) and gap > FAR * sigma * norm(isl, v.trial)
+    return gap > o.certificate * sigma * np.sqrt(size) and (
+        o.contradicts * gap > sigma * norm(isl, v.trial)
+    )
 
 
 @kernel
@@ -258,7 +261,7 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
             factor(sy, isl, size, CG_work, v.new, acts)
             total += 1
         stay_on_pieces(sy, isl, v)
-        target = max(0.01 * exact, SETTLED * min(miss, 1.0)) * sigma
+        target = max(0.01 * exact, o.settled * min(miss, 1.0)) * sigma
         changed, count = minimise(sy, isl, size, v, CG_work, acts, rho, target)
         total += count
         states_of_pieces(sy, isl, state)
@@ -270,7 +273,7 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         certified = least <= o.certificate
         if least <= 0.1 * exact or not miss < np.inf or stalled == (1 if certified else STALLED):
             break
-        if not certified and contradiction(sy, isl, v, sigma, o.certificate):
+        if not certified and contradiction(sy, isl, v, o, sigma):
             break
         slow = slow + 1 if miss > SLOW * before else 0
         if slow > 0 and (slow % 2 == 0 or rho == o.active_compliance):

@@ -3,22 +3,25 @@
 1. the impulses of the last step, as they are, if nothing moves (`certify`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
-3. large islands: a few steps of Newton's method from its impulses, if they are nearly an answer
-   (`proximal.approach`); the interior-point method from nothing (`interior_point.follow_path`) and
-   Newton's method from where it ends;
+3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
+   that it ends in, and Newton's method from its end (`proximal.approach`);
+   large islands: a few steps of Newton's method from the last impulses, if they are nearly an
+   answer; the interior-point method from nothing (`interior_point.follow_path`) and Newton's method
+   from where it ends;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
-   (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time.
+   (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time. Sweeps depend on the
+   order of constraints; nothing else does.
 
 A caller that only wants to know roughly where a motion leads gets an answer of residual
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. In small islands it depends
 on the problem and these states alone: impulses of the last step are taken only where nothing
-moves, which is one motion whatever the impulses. Where contacts are so many that equal
-sharing of the load would leave their cones, impulses stay near those that Newton's method began
-with.
+moves, which is one motion whatever the impulses. In large ones contacts may be so many that equal
+sharing of the load would leave their cones; impulses then stay near those that Newton's method
+began with.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -32,8 +35,9 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.active_set import read_states, rounding, solve_states
+from holdfast.contact.active_set import PATIENCE, read_states, rounding, search_states, solve_states
 from holdfast.contact.cone import OPEN, SLIDE, STICK
+from holdfast.contact.continuation import first_compliance, follow_compliance
 from holdfast.contact.gauss_seidel import iterate_sweeps
 from holdfast.contact.interior_point import Interior, follow_path
 from holdfast.contact.newton import (
@@ -62,11 +66,12 @@ class Rung(IntEnum):
     NEWTON = 4
     AGAIN = 5
     INTERIOR = 6
+    COMPLIANCE = 7
 
 
 IMPULSES, STATES, WARM = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.WARM)
 SPLITTING, NEWTON, AGAIN = int(Rung.SPLITTING), int(Rung.NEWTON), int(Rung.AGAIN)
-INTERIOR = int(Rung.INTERIOR)
+INTERIOR, COMPLIANCE = int(Rung.INTERIOR), int(Rung.COMPLIANCE)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
 # islands, islands with contacts that jam, the farthest rung, and islands by rung.
@@ -90,14 +95,13 @@ NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 9  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
+COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
 MOST_INNER = 25  # Newton steps of one proximal step, in later rounds
 COUPLING = 3.0  # weight of the splitting: with rows of length one a few constraints meet in a body
 FIRMER = 3.0  # factor of that weight from round to round
-SPLIT_FAR = 1e-7  # relative change of an iterate at which Newton's method is faster
-ON_LIMIT = 1e-12  # part of the limit of friction: what is nearer was found sliding, if at no speed
 
 
 class Work(NamedTuple):
@@ -128,19 +132,6 @@ def keep_better(sy: System, isl: Island, wk: Work, miss: float, least: float) ->
         store(sy, isl, wk.v.r, wk.kept)
         return miss
     return least
-
-
-@kernel
-def try_states(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-               sigma: float, least: float, limit: int) -> tuple[float, int]:  # fmt: skip
-    """Solve for states, from the impulses v.r and speeds v.u on; keep what is better.
-
-    A certified answer of given states is preferred to any other.
-    """
-    miss, count = solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, limit, wk.digits)
-    if miss <= o.certificate:
-        least = np.inf
-    return keep_better(sy, isl, wk, miss, least), count
 
 
 @kernel
@@ -254,41 +245,30 @@ def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
 
 
 @kernel
-def stick_if_possible(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                      sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
-    """Take the answer in which all pressed contacts stick, if it is one: it comes first."""
-    v = wk.v
-    store(sy, isl, wk.kept, v.r)
-    certify(sy, isl, v.r, v.y, v.u)
+def make_stick(sy: System, isl: Island, state_inout: np.ndarray) -> None:
+    """Let contacts stick that slide."""
     for i in isl.member:
-        if sy.normal[i] == 1 and state[i] == SLIDE:
-            state[i] = STICK
+        if sy.normal[i] == 1 and state_inout[i] == SLIDE:
+            state_inout[i] = STICK
+
+
+@kernel
+def try_sticking(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                 sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
+    """Take the answer of states in which nothing slides, if it is one: it comes first.
+
+    Returns:
+        The residual of the impulses that are kept then, left in v.r, and the factorisations;
+        `least` is that of those that were kept before.
+    """
+    v = wk.v
     miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, 1, wk.digits)
     if miss <= o.certificate:
-        least = np.inf
-    return keep_better(sy, isl, wk, miss, least), count
-
-
-@kernel
-def stick_first(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                sigma: float) -> tuple[float, int]:  # fmt: skip
-    """Solve for the given states, with contacts that slide stuck; as `stick_if_possible`.
-
-    The states that were given stand in wk.shift.
-    """
-    for i in isl.member:
-        if sy.normal[i] == 1 and state[i] == SLIDE:
-            state[i] = STICK
-    return solve_states(sy, isl, size, wk.v, wk.CG, state, o, sigma, 1, wk.digits)
-
-
-@kernel
-def give_back(sy: System, isl: Island, wk: Work, state: np.ndarray) -> None:
-    """Undo `stick_first`: states, impulses that were kept, their motion and speeds."""
-    for i in isl.member:
-        state[i] = int(wk.shift[i])
-    store(sy, isl, wk.kept, wk.v.r)
-    rebuild(sy, isl, wk.v.r, wk.v.y, wk.v.u)
+        store(sy, isl, v.r, wk.kept)
+        return miss, count
+    store(sy, isl, wk.kept, v.r)
+    rebuild(sy, isl, v.r, v.y, v.u)
+    return least, count
 
 
 @kernel
@@ -321,6 +301,76 @@ def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
 
 
 @kernel
+def recall(sy: System, isl: Island, wk: Work, state: np.ndarray, o: Numbers) -> float:
+    """Bring the impulses that were kept back to v.r, and read their states; return the residual."""
+    v = wk.v
+    store(sy, isl, wk.kept, v.r)
+    least = certify(sy, isl, v.r, v.y, v.u)
+    read_states(sy, isl, v.r, v.u, o.on_limit, state)
+    return least
+
+
+@kernel
+def polish(sy: System, isl: Island, size: int, wk: Work, o: Numbers, sigma: float,
+           exact: float) -> tuple[float, int]:  # fmt: skip
+    """Improve certified impulses v.r down to rounding; return their residual and the steps."""
+    v = wk.v
+    _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER, False)
+    return certify(sy, isl, v.r, v.y, v.u), count
+
+
+@kernel
+def try_law(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+            sigma: float, compliance: float, least: float) -> tuple[float, int]:  # fmt: skip
+    """Solve for the states that the law asks for at the impulses v.r; keep what is better.
+
+    A certified answer of states is preferred to any other.
+    """
+    v = wk.v
+    certify(sy, isl, v.r, v.y, v.u)
+    read_states(sy, isl, v.r, v.u, 0.0, state)
+    miss, count = search_states(
+        sy, isl, size, v, wk.CG, state, o, sigma, compliance, STATE_CHANGES, PATIENCE, wk.digits
+    )
+    if miss <= o.certificate:
+        least = np.inf
+    return keep_better(sy, isl, wk, miss, least), count
+
+
+@kernel
+def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                    sigma: float, exact: float,
+                    least: float) -> tuple[int, float, int]:  # fmt: skip
+    """Solve a small island as the limit of vanishing compliance, whatever was before.
+
+    Returns:
+        As `solve_afresh`; wk.start is where Newton's method may go on.
+    """
+    v, total, first, begins = wk.v, 0, first_compliance(sy, isl), True
+    clear(sy, isl, wk.start)
+    stages = (o.canonical_compliance, o.active_compliance, o.little_compliance, o.last_compliance)
+    for last in stages:
+        store(sy, isl, wk.start, v.r)
+        reached, count = follow_compliance(
+            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS
+        )
+        total += count
+        store(sy, isl, v.r, wk.start)
+        compliance = min(last, o.active_compliance)
+        least, count = try_law(sy, isl, size, wk, state, o, sigma, compliance, least)
+        total += count
+        if least <= o.certificate:
+            return COMPLIANCE, least, total
+        if reached > last:
+            break
+        first, begins = reached, False
+    store(sy, isl, wk.start, v.r)
+    miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, NEWTON_STEPS, PATH_INNER, True)
+    total += count
+    return NEWTON, keep_better(sy, isl, wk, miss, least), total
+
+
+@kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, exact: float, least: float,
                  goal: float) -> tuple[int, float, int]:  # fmt: skip
@@ -334,7 +384,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     large = isl.member.shape[0] > LARGE
     for turn in range(ROUNDS):
         store(sy, isl, wk.start, v.r)
-        far = SPLIT_FAR * sigma
+        far = o.split * sigma
         late = turn > EARLY or not large
         if turn % 2 == 0 or not late:
             iterate_splitting(
@@ -348,9 +398,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                 clear(sy, isl, v.r)
             iterate_sweeps(sy, isl, v, wk.splitting, o.stop * sigma, SWEEPS)
         store(sy, isl, v.r, wk.start)
-        certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, 0.0, state)
-        least, count = try_states(sy, isl, size, wk, state, o, sigma, least, STATE_CHANGES)
+        least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
         total += count
         if least <= goal:
             return (SPLITTING if turn == 0 else AGAIN), least, total
@@ -395,53 +443,84 @@ def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers,
 
 
 @kernel
-def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
-                 o: Numbers, report: np.ndarray) -> float:  # fmt: skip
-    """Solve one island; its impulses are left in v.r. Return their relative residual."""
-    v = wk.v
-    least = certify(sy, isl, v.r, v.y, v.u)
-    exact = rounding(isl)
-    large = isl.member.shape[0] > LARGE
-    if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
-        still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
-        same = all_sticks(sy, isl, v.r, v.u, still) and goes_on(sy, isl, v)
-        if large or same or nothing_acts(sy, isl, v.r):
-            read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-            return least
-    if not large:  # what was before does not matter
-        clear(sy, isl, v.r)
-        least = certify(sy, isl, v.r, v.y, v.u)
-        if least <= exact:
-            read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-            return least
-    sigma = scale_of(sy, isl, sy.y0, v.r)
-    store(sy, isl, v.r, wk.kept)
-    rung, total, at_hand = STATES, 0, False
-    goal = max(o.certificate, o.rough) if large else o.certificate
-    limit = LARGE_CHANGES if large else STATE_CHANGES
-    limit = 1 if large and least <= NEAR else limit
-    if warm or not large:
-        guess_states(sy, isl, v.u, state)
-    tried = not large  # whether contacts that slide were tried as stuck
+def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
+                o: Numbers, sigma: float, exact: float,
+                least: float) -> tuple[int, float, int]:  # fmt: skip
+    """Solve a small island: impulses of the last step do not matter.
+
+    Args:
+        sy, isl, size, wk: the island; impulses v.r are zero and kept, speeds v.u those of the free
+            motion.
+        state: states to begin with, if they are given; filled.
+        warm: whether they are.
+        o, sigma, exact: tolerances, size of the motion, rounding.
+        least: residual without impulses.
+
+    Returns:
+        The rung, the residual of the impulses, left in v.r, and the factorisations.
+    """
+    v, rung, total, found = wk.v, STATES, 0, False
+    guess_states(sy, isl, v.u, state)
     for i in isl.member:
         wk.shift[i] = state[i]
-    if tried and (not warm or slides(sy, isl, state)):
-        miss, total = stick_first(sy, isl, size, wk, state, o, sigma)
-        at_hand = miss <= o.certificate
-        if at_hand:
-            least = keep_better(sy, isl, wk, miss, np.inf)
-        elif warm:
-            give_back(sy, isl, wk, state)
-    if warm and not at_hand:
-        if not large:  # contacts slide as they did
-            relative_speeds(sy, isl, sy.before, v.u)
-        miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
+    if not warm or slides(sy, isl, state):
+        make_stick(sy, isl, state)
+        miss, total = try_sticking(sy, isl, size, wk, state, o, sigma, np.inf)
+        found = miss <= o.certificate
+        least = miss if found else least
+        for i in isl.member:
+            state[i] = state[i] if found else int(wk.shift[i])
+    if warm and not found:
+        relative_speeds(sy, isl, sy.before, v.u)  # contacts slide as they did
+        miss, count = search_states(
+            sy, isl, size, v, wk.CG, state, o, sigma, o.active_compliance, STATE_CHANGES, 0,
+            wk.digits,
+        )  # fmt: skip
         total += count
+        found = miss <= o.certificate
+        least = keep_better(sy, isl, wk, miss, np.inf if found else least)
+    if not found and least > o.certificate:
+        rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
+        total += count
+    tested = True  # whether wk.shift still says which contacts were tried as stuck
+    if not found and least > o.certificate:
+        tested = False
+        rung, least, count = solve_afresh(
+            sy, isl, size, wk, state, o, sigma, exact, least, o.certificate
+        )
+        total += count
+    if not found:  # v does not hold the answer that was kept
+        least = recall(sy, isl, wk, state, o)
+    tested = tested and was_tried(sy, isl, state, wk.shift)
+    if least <= o.certificate and slides(sy, isl, state) and not tested:
+        make_stick(sy, isl, state)
+        least, count = try_sticking(sy, isl, size, wk, state, o, sigma, least)
+        total += count
+    if exact < least <= o.certificate:
+        least, count = polish(sy, isl, size, wk, o, sigma, exact)
+        total += count
+    return rung, least, total
+
+
+@kernel
+def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
+                o: Numbers, sigma: float, exact: float,
+                least: float) -> tuple[int, float, int]:  # fmt: skip
+    """Solve a large island from the impulses v.r on, which are kept, with speeds v.u.
+
+    Arguments and results are those of `solve_small`.
+    """
+    v, rung, total, at_hand = wk.v, STATES, 0, False
+    goal = max(o.certificate, o.rough)
+    if warm:
+        guess_states(sy, isl, v.u, state)
+        limit = 1 if least <= NEAR else LARGE_CHANGES
+        miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         at_hand = miss <= o.certificate
         if at_hand:
             least = np.inf  # preferred to the impulses of the last step
         least = keep_better(sy, isl, wk, miss, least)
-        if large and goal < least <= CLOSE:
+        if goal < least <= CLOSE:
             rung = WARM
             store(sy, isl, wk.kept, v.r)
             miss, count = approach(
@@ -450,32 +529,58 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             least = keep_better(sy, isl, wk, miss, least)
             total += count
     clear(sy, isl, wk.start)  # what was before does not matter
-    tried = tried and least <= goal
-    if large and least > goal:
+    if least > goal:
         rung = INTERIOR
         least, count = solve_from_nothing(sy, isl, size, wk, o, sigma, least, goal)
         total += count
-    if least > goal and not (large and o.rough > 0.0):
+    if least > goal and o.rough == 0.0:
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)
         total += count
     if not at_hand:  # v does not hold the answer that was kept
-        store(sy, isl, wk.kept, v.r)
-        least = certify(sy, isl, v.r, v.y, v.u)
-        read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-    tried = tried and was_tried(sy, isl, state, wk.shift)
-    if least <= o.certificate and slides(sy, isl, state) and not tried:
-        least, count = stick_if_possible(sy, isl, size, wk, state, o, sigma, least)
+        least = recall(sy, isl, wk, state, o)
+    if least <= o.certificate and slides(sy, isl, state):
+        make_stick(sy, isl, state)
+        least, count = try_sticking(sy, isl, size, wk, state, o, sigma, least)
         total += count
-        store(sy, isl, wk.kept, v.r)
-        least = certify(sy, isl, v.r, v.y, v.u)
     moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
     if exact < least <= o.certificate and not moves:
-        _, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, POLISH_STEPS, INNER, False)
+        least, count = polish(sy, isl, size, wk, o, sigma, exact)
         total += count
+    return rung, least, total
+
+
+@kernel
+def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
+                 o: Numbers, report: np.ndarray) -> float:  # fmt: skip
+    """Solve one island; its impulses are left in v.r. Return their relative residual."""
+    v = wk.v
+    least = certify(sy, isl, v.r, v.y, v.u)
+    exact = rounding(isl)
+    large = isl.member.shape[0] > LARGE
+    if o.resumed and least <= (max(o.certificate, o.rough) if large else o.certificate):
+        read_states(sy, isl, v.r, v.u, o.on_limit, state)
+        return least
+    if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
+        still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
+        same = all_sticks(sy, isl, v.r, v.u, still) and goes_on(sy, isl, v)
+        if large or same or nothing_acts(sy, isl, v.r):
+            read_states(sy, isl, v.r, v.u, o.on_limit, state)
+            return least
+    if not large:
+        clear(sy, isl, v.r)
         least = certify(sy, isl, v.r, v.y, v.u)
+        if least <= exact:
+            read_states(sy, isl, v.r, v.u, o.on_limit, state)
+            return least
+    sigma = scale_of(sy, isl, sy.y0, v.r)
+    store(sy, isl, v.r, wk.kept)
+    if large:
+        rung, least, total = solve_large(sy, isl, size, wk, state, warm, o, sigma, exact, least)
+    else:
+        rung, least, total = solve_small(sy, isl, size, wk, state, warm, o, sigma, exact, least)
     if open_unpressed(sy, isl, v.r):
         least = certify(sy, isl, v.r, v.y, v.u)
-    read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
+    read_states(sy, isl, v.r, v.u, o.on_limit, state)
     report[FACTORISATIONS] += total
     report[RUNG] = max(report[RUNG], rung)
     report[BY_RUNG + rung] += 1.0

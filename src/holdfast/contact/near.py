@@ -25,11 +25,12 @@ from holdfast.contact.arrays import (
     row_speed,
 )
 from holdfast.contact.ladder import NEEDED
-from holdfast.contact.options import Numbers
+from holdfast.contact.options import Numbers, resume
 from holdfast.contact.reduce import solve_reduced
 from holdfast.contact.solve import begin_report, most_memory
 
 WORTH = 8  # constraints that are left out at least, or the whole problem is solved at once
+PART = 0.5  # the same as a part of all: where bodies crowd, what is near is touched at last
 HALF = 0.5  # part of a gap that the free motion closes, if a contact is to be in the first solve
 ROUNDS = 20  # solves with more and more constraints, before the whole problem is solved
 ROUNDING = 1e-12  # part of the speed of the motion by which a row may seem to be exceeded
@@ -61,9 +62,10 @@ def solve_near(a: Arrays, f: Factors, answer: Answer, work: np.ndarray, words: n
     chosen = words[:n]
     left_out = n - choose_near(a, answer, near, chosen)
     status, rounds = _SOLVED, 0
-    while left_out >= WORTH and rounds < ROUNDS:
+    while left_out >= max(WORTH, PART * n) and rounds < ROUNDS:
         status = solve_chosen(a, f, answer, chosen, work[n:], words[n:], o)
         answer.report[NEEDED] += n
+        o = resume(o)
         if status != _SOLVED and status != _APPROXIMATE:
             break
         added = add_exceeded(a, answer, chosen)

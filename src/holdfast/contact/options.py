@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from holdfast._jit import kernel
 from holdfast.errors import InputError
 
 
@@ -28,6 +29,21 @@ class Options:
             and slide: what is left of it is taken out by refinement. Much smaller, and rounding
             would make the impulses inaccurate; much larger, and refinement would take longer.
         least_compliance: compliance is never reduced below this.
+        little_compliance: compliance to which the path of vanishing compliance is followed where
+            that of active rows does not show the states: between bodies of very different masses
+            light ones move less than it lets heavy ones.
+        last_compliance: the same, at last: contacts whose rows differ in the seventh digit then
+            share no load. With less, rounding of speeds would decide on the states.
+        on_path: residual of points on that path, relative to the motion. Between light bodies
+            impulses are small, and a larger one would hide what they do.
+        on_fold: the same where the path turns back, and steps along it may be short.
+        on_limit: part of the limit of friction: a contact that is nearer to it, and does not move,
+            was found sliding.
+        split: relative change of the iterates of splitting at which Newton's method is faster.
+        settled: residual of convex problems with compliance, relative to what they are to take
+            out: the next of them take out what it leaves.
+        contradicts: the motion at hand over the least one that meets all targets, below which they
+            contradict each other: answers that are so long are none.
         zero_row: rows shorter than this part of the longest one are what cancellation left of a
             row of zeros.
     """
@@ -38,6 +54,14 @@ class Options:
     canonical_compliance: float = 1e-3
     active_compliance: float = 1e-6
     least_compliance: float = 1e-12
+    little_compliance: float = 1e-8
+    last_compliance: float = 1e-10
+    on_path: float = 1e-8
+    on_fold: float = 1e-11
+    on_limit: float = 1e-12
+    split: float = 1e-7
+    settled: float = 1e-9
+    contradicts: float = 1e-5
     zero_row: float = 1e-13
 
     def __post_init__(self) -> None:
@@ -48,11 +72,12 @@ class Options:
 
     def numbers(self) -> Numbers:
         """The same for kernels."""
-        return Numbers(*(float(getattr(self, field.name)) for field in fields(self)), rough=0.0)
+        values = (float(getattr(self, field.name)) for field in fields(self))
+        return Numbers(*values, rough=0.0, resumed=False)
 
 
 class Numbers(NamedTuple):
-    """The fields of `Options`, for kernels, and how rough an answer may be."""
+    """The fields of `Options`, for kernels, and what is asked of a solve."""
 
     certificate: float
     stop: float
@@ -60,8 +85,27 @@ class Numbers(NamedTuple):
     canonical_compliance: float
     active_compliance: float
     least_compliance: float
+    little_compliance: float
+    last_compliance: float
+    on_path: float
+    on_fold: float
+    on_limit: float
+    split: float
+    settled: float
+    contradicts: float
     zero_row: float
     rough: float  # residual that suffices this once, if it is more than the certificate
+    resumed: bool  # whether the impulses to begin with answer nearly the same problem, in this step
+
+
+@kernel
+def resume(o: Numbers) -> Numbers:
+    """Return the same, for a solve that goes on from an answer of a part of its problem."""
+    return Numbers(
+        o.certificate, o.stop, o.approximate, o.canonical_compliance, o.active_compliance,
+        o.least_compliance, o.little_compliance, o.last_compliance, o.on_path, o.on_fold,
+        o.on_limit, o.split, o.settled, o.contradicts, o.zero_row, o.rough, True,
+    )  # fmt: skip
 
 
 DEFAULT = Options()

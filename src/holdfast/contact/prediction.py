@@ -68,13 +68,14 @@ def largest_change(a: Arrays, before: np.ndarray) -> float:
 def motion_of(a: Arrays, i: int, before: np.ndarray) -> tuple[float, float, float]:
     """Return how a motion moves constraint i: along its first row, along others, and the change.
 
-    The change is what the free motion would change of the motions of its bodies there: where two
-    bodies fall together, others may press them against each other.
+    The change is what the free motion would change of the motions of its bodies there, whatever
+    their directions: where two bodies fall together, others may press them against each other. It
+    bounds the sum of the changes of all bodies, and does not depend on how tangents are turned.
     """
     first = a.row[i]
     normal = sliding = change = 0.0
     for e in range(a.row[i + 1] - first):
-        speed, moved = -a.target[first + e], 0.0
+        speed = -a.target[first + e]
         for p in range(a.panel[i], a.panel[i + 1]):
             t = a.panel_tree[p]
             begin, size = a.tree[t], a.tree[t + 1] - a.tree[t]
@@ -85,10 +86,10 @@ def motion_of(a: Arrays, i: int, before: np.ndarray) -> tuple[float, float, floa
                 now += row[j] * x[j]
                 then += row[j] * y[j]
             speed += now
-            moved += abs(now - then)
-        change += moved * moved
+            change += (now - then) * (now - then)
         if e == 0:
             normal = speed
         else:
             sliding += speed * speed
+    change *= a.panel[i + 1] - a.panel[i]
     return normal, np.sqrt(sliding), np.sqrt(change)

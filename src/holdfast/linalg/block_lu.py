@@ -258,3 +258,15 @@ def solve(pattern: Pattern, count: int, A: np.ndarray, x_inout: np.ndarray) -> N
             o, n = pattern.first[i], pattern.size[i]
             _subtract_times(A, pattern.at[k, i], s, n, x_inout[o : o + n], x)
         _solve_upper(A, at, s, x)
+
+
+@kernel
+def determinant_sign(pattern: Pattern, count: int, A: np.ndarray) -> float:
+    """Return the sign of the determinant of blocks that are factored."""
+    sign = 1.0
+    for k in range(count):
+        s, at = pattern.size[k], pattern.at[k, k]
+        for j in range(s):
+            if A[at + j * (s + 1)] < 0.0:
+                sign = -sign
+    return sign

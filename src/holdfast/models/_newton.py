@@ -19,6 +19,7 @@ import numpy as np
 from holdfast import lcp
 from holdfast.contact.arrays import ContactState, LawKind, SolveStatus
 from holdfast.contact.build import DEFAULT_NUMBERS, LEFT_OUT, Laws, Solved, solve_laws
+from holdfast.contact.ladder import LARGE
 from holdfast.contact.options import Numbers, Options
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
@@ -32,6 +33,7 @@ FREE = int(LawKind.FRICTIONLESS)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 CONVEX = (FREE, int(LawKind.VISCOUS))
 CANCEL = 1e3  # times the motion: larger impulses of an answer cancel each other
+COPY, COPY_ROUNDING = 1e-5, 1e-14  # relative difference of rows of contacts that are copies
 
 
 def solve_newton(
@@ -134,6 +136,8 @@ def _warm(
         w = warm_start
         tangents = [w.tangent[:, k] for k, rows in enumerate((p.S, p.T)) if len(rows)]
         impulse = np.concatenate([*tangents, w.extra, w.bilateral, w.normal, w.unilateral, w.dry])
+        if (law == int(LawKind.COULOMB)).any():  # of several answers it must not decide which
+            return (impulse if p.n + sum(counts) > LARGE else None), None
         brakes = np.where(np.abs(w.dry) < p.D_bound, int(ContactState.STICK), 2)
         state = [w.state, (w.unilateral > 0.0) * int(ContactState.STICK), brakes]
         state.append(np.full(p.j, int(ContactState.STICK)))
@@ -202,13 +206,41 @@ def prove_infeasible(problem: ContactProblem) -> None:
         return
 
 
+def nearly_equal(problem: ContactProblem) -> tuple[int, int, float] | None:
+    """Two contacts whose rows differ by little, and by how much, relatively; None if none do.
+
+    Of several pairs it is the one whose rows differ most.
+    """
+    p = problem
+    rows = np.hstack([each for each in (p.N, p.S, p.T) if len(each)]) if p.n else p.N
+    found = None
+    for i in range(p.n):
+        size = max(float(np.abs(rows[i]).max(initial=0.0)), np.finfo(float).tiny)
+        distance = np.abs(rows[i + 1 :] - rows[i]).max(axis=1, initial=0.0) / size
+        near = np.flatnonzero((distance > COPY_ROUNDING) & (distance < COPY))
+        if len(near):
+            k = near[np.argmax(distance[near])]
+            if found is None or distance[k] > found[2]:
+                found = i, i + 1 + int(k), float(distance[k])
+    return found
+
+
 def _refuse(
     problem: ContactProblem, solved: Solved, numbers: Numbers, best: ContactSolution
 ) -> NoReturn:
     if solved.status in (SolveStatus.FAILED, SolveStatus.APPROXIMATE):
         size = float((best.normal * best.lengths("N")).max(initial=0.0) / best.scale)
         advice = "save the problem of this error (.problem.save) and report it"
-        if size > CANCEL:
+        copies = nearly_equal(problem)
+        if copies is not None:
+            i, j, distance = copies
+            advice = (
+                f"contacts {i} and {j} are copies whose rows differ by {distance:.0e}. If "
+                "copies jam, nothing but that difference limits impulses, whose rounding then "
+                "exceeds the tolerance: make rows that are meant to be equal the same, or "
+                "leave the copies out"
+            )
+        elif size > CANCEL:
             advice = (
                 f"its impulses are {size:.0e} times the motion and cancel each other, because "
                 "contacts jam whose rows are nearly dependent: make rows that are meant to be "

@@ -85,26 +85,33 @@ def has_room(s: Any, arrays: Arrays, rest: int) -> bool:
 
 
 @kernel
-def tolerances(s: Any, rough: float) -> Numbers:
+def tolerances(s: Any, rough: float, resumed: bool) -> Numbers:
     """Return the tolerances of the contact solve, some of which are options of the step."""
     return Numbers(
         s.certificate, _SOLVER.stop, s.approximate, _SOLVER.canonical_compliance,
-        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.zero_row, rough,
+        _SOLVER.active_compliance, _SOLVER.least_compliance, _SOLVER.little_compliance,
+        _SOLVER.last_compliance, _SOLVER.on_path, _SOLVER.on_fold, _SOLVER.on_limit, _SOLVER.split,
+        _SOLVER.settled, _SOLVER.contradicts, _SOLVER.zero_row, rough,
+        resumed,
     )  # fmt: skip
 
 
 @kernel
-def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: float) -> int:
+def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: float,
+                   resumed: bool) -> int:  # fmt: skip
     """Stage 3: find velocity and impulses; return DONE, DIVERGED or UNSOLVED.
 
-    A residual of `rough` suffices where it is more than the certificate. An inertia that is lost in
-    rounding, because bodies are millions of sizes away, comes with accelerations beyond all bounds.
+    A residual of `rough` suffices where it is more than the certificate. Where a solve is resumed,
+    islands stay as they are that the impulses at hand answer: others have changed. An inertia that
+    is lost in rounding, because bodies are millions of sizes away, comes with accelerations beyond
+    all bounds.
     """
     left = s.work_size - (rest - s.work) // 8
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
     structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
     near = s.near * s.size / s.h
-    status = solve_near(arrays, factors(s), answer, work, integers, near, tolerances(s, rough))
+    o = tolerances(s, rough, resumed)
+    status = solve_near(arrays, factors(s), answer, work, integers, near, o)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     s.solves += 1
     s.factorisations += int(answer.report[FACTORISATIONS])
@@ -118,18 +125,18 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
 
 @kernel
 def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: int,
-                 rough: float) -> int:  # fmt: skip
+                 rough: float, resumed: bool) -> int:  # fmt: skip
     """Stage 3 with compliant limits: solve until none pulls, and all that should press do.
 
     Where that takes too many rounds, the rest is loaded in the next step.
     """
     if s.rigid_limits == 1:
-        return solve_contacts(s, arrays, answer, rest, rough)
+        return solve_contacts(s, arrays, answer, rest, rough, resumed)
     choose_limits(arrays, cs, floats(data_at(s.data).qvel, 1, s.nv)[0])
-    status, left = solve_contacts(s, arrays, answer, rest, rough), s.limit_rounds
+    status, left = solve_contacts(s, arrays, answer, rest, rough, resumed), s.limit_rounds
     while status == Status.DONE and revise_limits(arrays, cs, answer, left > 0):
         left -= 1
-        status = solve_contacts(s, arrays, answer, rest, rough)
+        status = solve_contacts(s, arrays, answer, rest, rough, resumed)
     return status
 
 
@@ -178,7 +185,7 @@ def find_motion(s: Any, api: Any) -> int:
         else:  # memory had to grow
             predict_states(arrays, answer.velocity, answer.state)
         rough = s.rough
-        status = solve_limits(s, arrays, cs, answer, rest, rough)
+        status = solve_limits(s, arrays, cs, answer, rest, rough, s.lookaheads > 0)
         if status == Status.DONE and s.lookaheads == 0 and kept_moves(s, arrays, cs, answer):
             data_at(s.data).ncon, s.kept_count = s.collided, 0
             list_rows(s, api)
@@ -188,7 +195,7 @@ def find_motion(s: Any, api: Any) -> int:
             arrays, answer, cs, rest = carve(s)
             recall(s, arrays, cs, answer)
             predict_states(arrays, floats(data_at(s.data).qvel, 1, s.nv)[0], answer.state)
-            status = solve_limits(s, arrays, cs, answer, rest, rough)
+            status = solve_limits(s, arrays, cs, answer, rest, rough, False)
     while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
         if beyond(answer.velocity) >= 0:
             return Status.DIVERGED
@@ -199,7 +206,7 @@ def find_motion(s: Any, api: Any) -> int:
             if s.contact_free == 1 or s.residual <= s.certificate or rough == 0.0:
                 break
             rough = 0.0
-            status = solve_limits(s, arrays, cs, answer, rest, rough)
+            status = solve_limits(s, arrays, cs, answer, rest, rough, True)
             continue
         rough = 0.0
         s.lookaheads += 1  # also those before memory had to grow
@@ -215,7 +222,7 @@ def find_motion(s: Any, api: Any) -> int:
         else:
             update_gaps(s, arrays, cs)
         predict_states(arrays, answer.velocity, answer.state)
-        status = solve_limits(s, arrays, cs, answer, rest, rough)
+        status = solve_limits(s, arrays, cs, answer, rest, rough, True)
     if status == Status.DONE and s.contact_free == 1:  # what sinks in all the same is corrected
         violations(s, arrays, cs, answer.velocity)
         s.contact_free = s.left_over <= s.sunk * s.size
