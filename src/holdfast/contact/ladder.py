@@ -40,12 +40,14 @@ from holdfast.contact.newton import (
     Island,
     Vectors,
     certify,
+    certify_within,
     norm,
     rebuild,
     relative_speeds,
     scale_of,
 )
 from holdfast.contact.options import Numbers
+from holdfast.contact.prediction import predict_states
 from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System
@@ -205,6 +207,15 @@ def has_friction(sy: System, isl: Island) -> bool:
 
 
 @kernel
+def any_slides(isl: Island, state: np.ndarray) -> bool:
+    """Return whether anything slides, be it a contact or a joint with dry friction."""
+    some = False
+    for i in isl.member:
+        some = some or state[i] == SLIDE
+    return some
+
+
+@kernel
 def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
     """Return whether a contact with Coulomb friction slides, or is about to."""
     some = False
@@ -359,9 +370,9 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                  o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island; its impulses are left in v.r. Return their relative residual."""
     v = wk.v
-    least = certify(sy, isl, v.r, v.y, v.u)
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
+    least = certify_within(sy, isl, v.r, v.y, v.u, np.inf if large else max(exact, o.stop))
     if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
         if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):
@@ -369,10 +380,14 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             return least
     if not large:  # what was before does not matter
         clear(sy, isl, v.r)
-        least = certify(sy, isl, v.r, v.y, v.u)
+        least = certify_within(sy, isl, v.r, v.y, v.u, o.approximate)
         if least <= exact:
             read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
             return least
+    relative_speeds(sy, isl, sy.y0, v.free)
+    predict_states(sy, isl, v.free, v.d, v.uk, state)
+    if not large:
+        store(sy, isl, v.free, v.u)
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
     rung, total, at_hand = STATES, 0, False
@@ -392,7 +407,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         elif warm:
             give_back(sy, isl, wk, state)
     if warm and not at_hand:
-        if not large:  # contacts slide as they did
+        if not large and any_slides(isl, state):  # as they did
             relative_speeds(sy, isl, sy.before, v.u)
         miss, count = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         total += count

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast._jit import entry, kernel
+from holdfast._jit import entry, fast_kernel, kernel
 from holdfast.contact import delassus
 from holdfast.contact.active_set import rounding
-from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
+from holdfast.contact.arrays import Answer, Arrays, ContactState, Factors, SolveStatus
 from holdfast.contact.convex import solve_convex
 from holdfast.contact.interior_point import Interior
 from holdfast.contact.islands import find_islands
@@ -27,9 +27,10 @@ from holdfast.contact.ladder import (
     has_friction,
     solve_island,
 )
-from holdfast.contact.newton import Island, Vectors
+from holdfast.contact.newton import Island, Vectors, norm, relative_speeds
 from holdfast.contact.no_slip import has_no_slip, search
 from holdfast.contact.options import Numbers
+from holdfast.contact.prediction import predict_states
 from holdfast.contact.splitting import MEMORY, ROWS, SMALL, Splitting
 from holdfast.contact.system import (
     System,
@@ -40,11 +41,14 @@ from holdfast.contact.system import (
     whiten,
 )
 from holdfast.linalg.block_lu import Pattern, order_trees
+from holdfast.linalg.vectors import square
 from holdfast.linalg.views import blocks, part, vector
 
 SOLVED, APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 FAILED, NOT_DEFINITE = int(SolveStatus.FAILED), int(SolveStatus.NOT_DEFINITE)
 MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
+UNKNOWN = int(ContactState.UNKNOWN)
+LONGEST = 3.0  # more than the length of any row: of five tangents the mean square is one at most
 
 
 @kernel
@@ -61,7 +65,7 @@ def couple(sy: System, members: np.ndarray, place: np.ndarray, adjacent_out: np.
                 adjacent_out[a, b] = adjacent_out[b, a] = 1
 
 
-MOTIONS, BY_ROW, BY_CONSTRAINT = 8, 11 + ROWS, 3
+MOTIONS, BY_ROW, BY_CONSTRAINT = 8, 12 + ROWS, 3
 
 
 @kernel
@@ -130,6 +134,8 @@ def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray
     on the last digit of a position would come and go from step to step.
     """
     part = rounding(isl)
+    if not may_rest(sy, isl, r, part, y_inout):
+        return
     for k in range(isl.trees):
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             terms_work[j] = abs(sy.y0[j])
@@ -144,6 +150,32 @@ def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray
         if after <= part * part * before:
             for j in range(first, end):
                 y_inout[j] = 0.0
+
+
+@fast_kernel
+def may_rest(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.ndarray) -> bool:
+    """Stop the trees whose motion is rounding of their free motion; whether others may be, too.
+
+    The terms of the sum are not looked at one by one: together they are at least the free motion,
+    and at most that and all impulses, whose rows have about length one.
+    """
+    most = norm(isl, sy.y0)
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            most += LONGEST * abs(r[k])
+    some = False
+    for k in range(isl.trees):
+        first, end = isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]
+        least = after = 0.0
+        for j in range(first, end):
+            least += sy.y0[j] * sy.y0[j]
+            after += y_inout[j] * y_inout[j]
+        if after <= part * part * least:
+            for j in range(first, end):
+                y_inout[j] = 0.0
+        elif after <= square(part * most):
+            some = True
+    return some
 
 
 @kernel
@@ -251,11 +283,11 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
     apply_laws(a, everywhere, sy, o.zero_row * longest)
     v = Vectors(
         motions[1], motions[2], motions[3], motions[4], motions[5], motions[6], by_row[3],
-        by_row[4], by_row[5], by_row[6], by_row[7],
+        by_row[4], by_row[5], by_row[6], by_row[7], by_row[11],
     )  # fmt: skip
-    by_memory = by_row[15:]
+    by_memory = by_row[16:]
     splitting = Splitting(
-        by_row[11], by_row[12], by_row[13], by_row[14], by_memory[:MEMORY], by_memory[MEMORY:],
+        by_row[12], by_row[13], by_row[14], by_row[15], by_memory[:MEMORY], by_memory[MEMORY:],
         small[:MEMORY], small[MEMORY : 2 * MEMORY], small[2 * MEMORY],
     )  # fmt: skip
     z = by_memory  # the interior-point method and the splitting take turns
@@ -292,12 +324,16 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         )  # fmt: skip
         warm = False
         for i in members:
-            warm = warm or out.state[i] >= 0
+            warm = warm or out.state[i] != UNKNOWN
             for r in range(a.row[i], a.row[i + 1]):
                 v.r[r] = out.impulse[r] / sy.scale[r] if sy.scale[r] > 0.0 else 0.0
-        if has_no_slip(a, members):
+        friction, grips = has_friction(sy, isl), has_no_slip(a, members)
+        if grips or not friction:
+            relative_speeds(sy, isl, sy.y0, v.free)
+            predict_states(sy, isl, v.free, v.d, v.uk, out.state)
+        if grips:
             miss = search(a, sy, isl, size, wk, out.state, held, freed, o, out.report)
-        elif has_friction(sy, isl):
+        elif friction:
             miss = solve_island(sy, isl, size, wk, out.state, warm, o, out.report)
         else:
             miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, out.state, o)

@@ -18,6 +18,8 @@ import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays
+from holdfast.linalg.vectors import add
+from holdfast.linalg.views import vector
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
@@ -41,7 +43,7 @@ def write_motion(s: Any, arrays: Arrays, answer: Answer) -> None:
     d, nv, h = data_at(s.data), s.nv, s.h
     qvel, qacc = floats(d.qvel, 1, nv)[0], floats(d.qacc, 1, nv)[0]
     warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
-    kept = floats(s.qacc, 1, nv)[0]
+    kept, rate = floats(s.qacc, 1, nv)[0], 1.0 / h
     for j in range(nv):
         qacc[j] = warmstart[j] = kept[j] = (answer.velocity[j] - qvel[j]) / h
         force[j] = 0.0
@@ -51,10 +53,9 @@ def write_motion(s: Any, arrays: Arrays, answer: Answer) -> None:
             begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
             at = arrays.panel_at[p]
             for r in range(arrays.row[i], arrays.row[i + 1]):
-                push = answer.impulse[r] / h
+                push = answer.impulse[r] * rate
                 if push != 0.0:
-                    for j in range(size):
-                        force[begin + j] += arrays.values[at + j] * push
+                    add(push, vector(arrays.values, at, size), vector(force, begin, size))
                 at += size
 
 
