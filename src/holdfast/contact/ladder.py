@@ -1,6 +1,6 @@
 """The ladder: ways to solve an island, the cheapest first.
 
-1. the impulses of the last step, as they are, if nothing that touches moves (`certify`);
+1. the impulses of the last step, as they are, if nothing that touches moves (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
 3. large islands: a few steps of Newton's method from its impulses, if they are nearly an answer
@@ -366,10 +366,16 @@ def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers,
 
 
 @kernel
-def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
-                 o: Numbers, report: np.ndarray) -> float:  # fmt: skip
-    """Solve one island; its impulses are left in v.r. Return their relative residual."""
-    v = wk.v
+def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
+              o: Numbers) -> tuple[bool, float]:  # fmt: skip
+    """Take the impulses of the last step, v.r, as they are, if they are an answer.
+
+    No order of elimination is needed for it.
+
+    Returns:
+        Whether they are, and their residual; of large islands also if not, with their motion and
+        speeds in v.y and v.u.
+    """
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
     least = certify_within(sy, isl, v.r, v.y, v.u, np.inf if large else max(exact, o.stop))
@@ -377,7 +383,20 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
         if large or nothing_acts(sy, isl, v.r) or all_sticks(sy, isl, v.r, v.u, still):
             read_states(sy, isl, v.r, v.u, ON_LIMIT, state)
-            return least
+            return True, least
+    return False, least
+
+
+@kernel
+def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
+                 least: float, o: Numbers, report: np.ndarray) -> float:  # fmt: skip
+    """Solve one island whose last impulses, of residual `least`, are no answer; see `take_last`.
+
+    Its impulses are left in v.r. Return their relative residual.
+    """
+    v = wk.v
+    exact = rounding(isl)
+    large = isl.member.shape[0] > LARGE
     if not large:  # what was before does not matter
         clear(sy, isl, v.r)
         least = certify_within(sy, isl, v.r, v.y, v.u, o.approximate)

@@ -26,6 +26,7 @@ from holdfast.contact.ladder import (
     Work,
     has_friction,
     solve_island,
+    take_last,
 )
 from holdfast.contact.newton import Island, Vectors, norm, relative_speeds
 from holdfast.contact.no_slip import has_no_slip, search
@@ -179,6 +180,16 @@ def may_rest(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.nd
 
 
 @kernel
+def finish(a: Arrays, sy: System, isl: Island, v: Vectors, miss: float, out: Answer) -> None:
+    """Write the impulses of an island, whose residual is `miss`; bring to rest what rests."""
+    out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
+    bring_to_rest(sy, isl, v.r, v.d, v.y)
+    for i in isl.member:
+        for r in range(a.row[i], a.row[i + 1]):
+            out.impulse[r] = v.r[r] * sy.scale[r]
+
+
+@kernel
 def begin_report(out: Answer) -> None:
     """Clear what several solves of one problem add up."""
     for k in range(REPORT):
@@ -305,9 +316,24 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         lists = part(words, p, 6, count)
         p += 6 * count
         pattern = Pattern(lists[0], lists[1], lists[2], tables[1], tables[2], lists[3])
-        for j in range(count):
-            place[island_tree[t0 + j]] = j
         members = member[member_begin[k] : member_begin[k + 1]]
+        for j in range(count):
+            t = island_tree[t0 + j]
+            place[t], lists[0, j] = j, t
+            lists[1, j], lists[2, j] = a.tree[t + 1] - a.tree[t], a.tree[t]
+        isl = Island(members, pattern, count, place, work[p:p], work[p:p], C, C_at)
+        warm = False
+        for i in members:
+            warm = warm or out.state[i] != UNKNOWN
+            for r in range(a.row[i], a.row[i + 1]):
+                v.r[r] = out.impulse[r] / sy.scale[r] if sy.scale[r] > 0.0 else 0.0
+        friction, grips = has_friction(sy, isl), has_no_slip(a, members)
+        done, miss = False, np.inf
+        if friction and not grips:
+            done, miss = take_last(sy, isl, v, out.state, o)
+        if done:
+            finish(a, sy, isl, v, miss, out)
+            continue
         couple(sy, members, place, tables[0], count)
         size = order_trees(
             tables[0], count, island_tree[t0:t1], a.tree, lists[4], lists[5], pattern
@@ -322,29 +348,19 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             members, pattern, count, place, work[p : p + size],
             work[p + size : p + size + by_rows], C, C_at,
         )  # fmt: skip
-        warm = False
-        for i in members:
-            warm = warm or out.state[i] != UNKNOWN
-            for r in range(a.row[i], a.row[i + 1]):
-                v.r[r] = out.impulse[r] / sy.scale[r] if sy.scale[r] > 0.0 else 0.0
-        friction, grips = has_friction(sy, isl), has_no_slip(a, members)
         if grips or not friction:
             relative_speeds(sy, isl, sy.y0, v.free)
             predict_states(sy, isl, v.free, v.d, v.uk, out.state)
         if grips:
             miss = search(a, sy, isl, size, wk, out.state, held, freed, o, out.report)
         elif friction:
-            miss = solve_island(sy, isl, size, wk, out.state, warm, o, out.report)
+            miss = solve_island(sy, isl, size, wk, out.state, warm, miss, o, out.report)
         else:
             miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, out.state, o)
             out.report[FACTORISATIONS] += count
             out.report[BY_RUNG + STATES] += 1.0
-        out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
         if not miss <= o.certificate and o.rough == 0.0:
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
-        bring_to_rest(sy, isl, v.r, v.d, v.y)
-        for i in members:
-            for r in range(a.row[i], a.row[i + 1]):
-                out.impulse[r] = v.r[r] * sy.scale[r]
+        finish(a, sy, isl, v, miss, out)
     recover_velocity(a, used, f, v.y, out.velocity)
     return status
