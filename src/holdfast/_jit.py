@@ -21,6 +21,8 @@ index from the end of one, which Numba would look for at every access: see `_Fro
 Loops over coordinates and contacts are short. Unrolled, as compilers do for long ones, they fill
 the processor's instruction cache and are slower when a step comes to them after other work. They
 are vectorised, not unrolled, and a loop that sets a few numbers to zero is no call of a function.
+Vectors have four numbers even where the processor has longer ones: of eight at once, six to
+twenty coordinates would leave up to seven to be taken one by one.
 
 Most of the time to compile is spent in Numba, not in LLVM, and much of it on two questions that
 come up again and again: which of dozens of implementations an operator has for two numbers, and
@@ -59,12 +61,16 @@ from holdfast import _cache
 COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
 
+_ATTRIBUTES = ('"no-builtin-memset"', '"prefer-vector-width"="256"')  # of all functions
+
+
 class _Library(JITCodeLibrary):
     """Kernels whose loops stay loops: LLVM would call `memset` to set three numbers to zero."""
 
     def add_ir_module(self, ir_module: Any) -> None:
         for function in ir_module.functions:
-            set.add(function.attributes, '"no-builtin-memset"')  # past the list of known names
+            for attribute in _ATTRIBUTES:
+                set.add(function.attributes, attribute)  # past the list of known names
         super().add_ir_module(ir_module)
 
 

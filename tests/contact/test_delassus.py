@@ -20,12 +20,13 @@ RHO, TINY = 1e-6, 1e-14
 
 @entry
 def by_rows(sy, isl, v, state, rows):
-    relative_speeds(sy, isl, sy.y0, v.uk)
+    relative_speeds(sy, isl, sy.y0, v.free)
     delassus.solve_rows(sy, isl, v, state, RHO, rows, 1e-15, 8, TINY)
 
 
 @entry
 def by_motion(sy, isl, size, v, CG, state):
+    relative_speeds(sy, isl, sy.y0, v.free)
     solve_linear(sy, isl, size, v, CG, state, RHO, 1e-15)
 
 
@@ -67,7 +68,7 @@ class Problem:
         memory = np.zeros(2 * rows * rows + 5 * rows)
         isl = Island(whole[:-1], pattern, 1, one, np.zeros(m * m), memory,
                      np.zeros((dims**2).sum()), np.cumsum([0, *dims**2]))  # fmt: skip
-        motions, by_row = np.zeros((6, m)), np.zeros((5, rows))
+        motions, by_row = np.zeros((6, m)), np.zeros((6, rows))
         by_row[0], by_row[2] = self.u, self.r
         return sy, isl, Vectors(*motions, *by_row), np.zeros(m * 6)
 

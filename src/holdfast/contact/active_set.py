@@ -33,7 +33,6 @@ from holdfast.contact.newton import (
     fill,
     law_residual,
     rebuild,
-    relative_speeds,
 )
 from holdfast.contact.options import Numbers
 from holdfast.contact.proximal import TINY, store
@@ -236,11 +235,13 @@ def solve_linear(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
                  state: np.ndarray, rho: float, enough: float) -> None:  # fmt: skip
     """Fill the impulses v.new of given states, their motion and speeds in v.y and v.uk.
 
+    Speeds of the free motion are in v.free.
+
     Before the compliance is taken out, impulses and speeds are left in v.r and v.u. Rows that
     should be at rest, and are not faster than `enough`, are.
     """
     factor_states(sy, isl, size, v, CG_work, state, rho)
-    relative_speeds(sy, isl, sy.y0, v.uk)
+    store(sy, isl, v.free, v.uk)
     linear_answer(sy, isl, v, state, rho, False)
     rebuild(sy, isl, v.new, v.y, v.uk)  # from the impulses, so that their rounding shows
     miss = linear_miss(sy, isl, v, state, rho)
@@ -297,9 +298,10 @@ def search_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
                   patience: int, kept_work: np.ndarray) -> tuple[float, int]:  # fmt: skip
     """Solve for constraints in these states, and go on with the states that the law asks for.
 
-    Impulses v.r and speeds v.u say where contacts slide to. The system is one in the motion, or in
-    the impulses where those are fewer. It begins with a compliance of rows that hold. There are at
-    most `limit` systems, and at most `patience` in a row that do not improve on those before.
+    Speeds of the free motion are in v.free; impulses v.r and speeds v.u say where contacts slide
+    to. The system is one in the motion, or in the impulses where those are fewer. It begins with a
+    compliance of rows that hold. There are at most `limit` systems, and at most `patience` in a row
+    that do not improve on those before.
 
     Returns:
         The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
@@ -311,7 +313,6 @@ def search_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
         rows, enough = count_rows(sy, isl, state), 0.1 * exact * sigma
         by_rows = memory(rows) <= isl.rows.shape[0]
         if by_rows:
-            relative_speeds(sy, isl, sy.y0, v.uk)
             solve_rows(sy, isl, v, state, rho, rows, enough, REFINE, TINY)
             rebuild(sy, isl, v.new, v.y, v.uk)
         else:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast._jit import kernel
+from holdfast._jit import fast_kernel
 
 
 class LawKind(IntEnum):
@@ -32,6 +32,7 @@ class LawKind(IntEnum):
 class ContactState(IntEnum):
     """What a constraint was found to do."""
 
+    FROM_MOTION = -3  # as the motion before suggests, see `holdfast.contact.prediction`
     LEFT_OUT = -2  # not part of the problem: it carries nothing, whatever the motion
     UNKNOWN = -1
     OPEN = 0
@@ -86,7 +87,8 @@ class Answer(NamedTuple):
     """What a solve fills in.
 
     It begins with the impulses and states of the last step, if they are known, and with the
-    velocity before this one: impulses that would change it are not taken as they are.
+    velocity before this one, or of a solve with nearly the same rows: impulses that would change it
+    are not taken as they are.
     """
 
     velocity: np.ndarray  # (m,)
@@ -95,7 +97,7 @@ class Answer(NamedTuple):
     report: np.ndarray  # (REPORT,) see `holdfast.contact.solve`
 
 
-@kernel
+@fast_kernel
 def row_speed(a: Arrays, i: int, e: int, v: np.ndarray) -> float:
     """Return the speed along row e of constraint i."""
     speed = 0.0

@@ -22,7 +22,7 @@ from holdfast._jit import COMPILED, entry, kernel
 from holdfast.contact.arrays import Answer, Arrays, LawKind, SolveStatus
 from holdfast.contact.ladder import NEEDED, REPORT, RESIDUAL
 from holdfast.contact.options import Numbers, Options
-from holdfast.contact.prediction import predict_states
+from holdfast.contact.prediction import FROM_MOTION
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.reduce import solve_reduced
 from holdfast.contact.solve import factors_size, no_factors
@@ -378,7 +378,8 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
     for x in range(impulse.shape[0]):
         impulse[x] = impulse_inout[source[x]]
     if not is_known(state_inout) and has_law(a, COULOMB):
-        predict_states(a, velocity_inout, state_inout)
+        for i in range(state_inout.shape[0]):
+            state_inout[i] = FROM_MOTION
     answer = Answer(velocity_inout, impulse, state_inout, report_out)
     used = end + factors_size(a)
     report_out[NEEDED] = used

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast._jit import fast_kernel, kernel
+from holdfast._jit import fast_kernel, inlined, kernel
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.newton import Island, Vectors
 from holdfast.contact.system import DISC, HELD, LINEAR, System
@@ -74,8 +74,6 @@ def _multiply_points(G: np.ndarray, a: int, b: int, size: int, W_inout: np.ndarr
     s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = 0.0
     for k in range(size):
         x, y, z, p, q, r = p0[k], p1[k], p2[k], q0[k], q1[k], q2[k]
-        if x == 0.0 and y == 0.0 and z == 0.0:
-            continue
         s00 += x * p
         s01 += x * q
         s02 += x * r
@@ -118,42 +116,70 @@ def _multiply(sy: System, i: int, j: int, a: int, b: int, W_inout: np.ndarray) -
 
 
 @kernel
-def fill_matrix(sy: System, isl: Island, state: np.ndarray, W_out: np.ndarray) -> None:
+def find_places(sy: System, isl: Island, v: Vectors, state: np.ndarray, place_out: np.ndarray,
+                u0_out: np.ndarray) -> None:  # fmt: skip
+    """Fill where constraints that carry begin in the system, by their first rows, or -1.
+
+    The speeds of their rows in the free motion are filled, too.
+    """
+    at = 0
+    for i in isl.member:
+        first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
+        if dim == 0:
+            continue
+        place_out[first] = -1.0
+        if carries(sy, i, state[i]):
+            place_out[first] = at
+            for e in range(dim):
+                u0_out[at + e] = v.free[first + e]
+            at += dim
+
+
+@inlined
+def place_of(sy: System, i: int, place: np.ndarray) -> int:
+    """Return where constraint i begins in the system; -1 if it does not carry."""
+    first = sy.row[i]
+    return int(place[first]) if sy.row[i + 1] > first else -1
+
+
+@kernel
+def fill_matrix(sy: System, isl: Island, place: np.ndarray, W_out: np.ndarray) -> None:
     """Fill the Delassus matrix of the rows that carry."""
     count = W_out.shape[0]
     for a in range(count):
         for b in range(count):
             W_out[a, b] = 0.0
-    a = 0
     for i in isl.member:
-        if not carries(sy, i, state[i]):
+        a = place_of(sy, i, place)
+        if a < 0:
             continue
-        b = 0
         for j in isl.member:
-            if carries(sy, j, state[j]):
+            b = place_of(sy, j, place)
+            if b >= 0:
                 _multiply(sy, i, j, a, b, W_out)
-                b += sy.row[j + 1] - sy.row[j]
             if j == i:
                 break
-        a += sy.row[i + 1] - sy.row[i]
     for a in range(count):
         for b in range(a):
             W_out[b, a] = W_out[a, b]
 
 
 @kernel
-def fill_law(sy: System, isl: Island, state: np.ndarray, v: Vectors, held: float, rho: float,
-             W: np.ndarray, u0: np.ndarray, B_out: np.ndarray, soft_out: np.ndarray,
-             right_out: np.ndarray) -> None:  # fmt: skip
+def fill_law(sy: System, isl: Island, state: np.ndarray, v: Vectors, place: np.ndarray,
+             held: float, rho: float, W: np.ndarray, u0: np.ndarray, B_out: np.ndarray,
+             soft_out: np.ndarray, right_out: np.ndarray) -> None:  # fmt: skip
     """Fill the linear law ``B r = right`` with a compliance of rows that hold.
 
     Impulses v.r and speeds v.u say where contacts slide to; rho is the least compliance across the
     direction of sliding. Of rows that hold, `soft_out` is the
     compliance that belongs to the law; of others it is negative.
     """
-    at = 0
+    for a in range(W.shape[0]):
+        for b in range(W.shape[0]):
+            B_out[a, b] = W[a, b]
     for i in isl.member:
-        if not carries(sy, i, state[i]):
+        at = place_of(sy, i, place)
+        if at < 0:
             continue
         first, dim, kind = sy.row[i], sy.row[i + 1] - sy.row[i], sy.tangent[i]
         begin = sy.normal[i]
@@ -165,8 +191,6 @@ def fill_law(sy: System, isl: Island, state: np.ndarray, v: Vectors, held: float
             gives = e >= begin and kind == LINEAR
             if (pressed or sticks or gives) and sy.scale[first + e] > 0.0:
                 soft_out[k] = sy.R[first + e] if gives else 0.0
-                for j in range(W.shape[0]):
-                    B_out[k, j] = W[k, j]
                 B_out[k, k] += soft_out[k] if soft_out[k] > 0.0 else held
                 right_out[k] = -u0[k]
                 continue
@@ -178,7 +202,6 @@ def fill_law(sy: System, isl: Island, state: np.ndarray, v: Vectors, held: float
                 right_out[k] = sy.bound[i] if v.r[first] > v.u[first] else -sy.bound[i]
         if slides:
             _slide(sy, i, v, rho, W, u0, at, B_out, right_out)
-        at += dim
 
 
 @kernel
@@ -235,16 +258,12 @@ def _misses(soft: np.ndarray, r: np.ndarray, u: np.ndarray, right_out: np.ndarra
 
 
 @kernel
-def spread(sy: System, isl: Island, state: np.ndarray, r: np.ndarray, out: np.ndarray) -> None:
+def spread(sy: System, isl: Island, place: np.ndarray, r: np.ndarray, out: np.ndarray) -> None:
     """Fill the impulses of all rows of an island with those that carry, and zeros."""
-    at = 0
     for i in isl.member:
-        first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
-        some = carries(sy, i, state[i])
-        for e in range(dim):
-            out[first + e] = r[at + e] if some else 0.0
-        if some:
-            at += dim
+        first, at = sy.row[i], place_of(sy, i, place)
+        for e in range(sy.row[i + 1] - first):
+            out[first + e] = r[at + e] if at >= 0 else 0.0
 
 
 @kernel
@@ -253,8 +272,9 @@ def solve_rows(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: floa
     """Fill v.new with the impulses of given states, v.r with those before compliance is taken out.
 
     Args:
-        sy, isl: the island; its free speeds are in v.uk.
-        v: impulses v.r and speeds v.u say where contacts slide to.
+        sy, isl: the island.
+        v: speeds of the free motion are in v.free; impulses v.r and speeds v.u say where contacts
+            slide to.
         state: of all constraints.
         rho: compliance.
         rows: how many carry.
@@ -265,19 +285,15 @@ def solve_rows(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: floa
     W, B = part(isl.rows, 0, rows, rows), part(isl.rows, rows * rows, rows, rows)
     vectors = part(isl.rows, 2 * rows * rows, 5, rows)
     u0, soft, x, r, u = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
-    at = 0
-    for i in isl.member:
-        if carries(sy, i, state[i]):
-            for k in range(sy.row[i], sy.row[i + 1]):
-                u0[at] = v.uk[k]
-                at += 1
-    fill_matrix(sy, isl, state, W)
-    fill_law(sy, isl, state, v, 0.0, rho, W, u0, B, soft, r)
+    place = v.best
+    find_places(sy, isl, v, state, place, u0)
+    fill_matrix(sy, isl, place, W)
+    fill_law(sy, isl, state, v, place, 0.0, rho, W, u0, B, soft, r)
     if not block_lu.factor_block(isl.rows, rows * rows, rows, INDEPENDENT):
-        fill_law(sy, isl, state, v, rho, rho, W, u0, B, soft, r)
+        fill_law(sy, isl, state, v, place, rho, rho, W, u0, B, soft, r)
         block_lu.factor_block(isl.rows, rows * rows, rows, tiny)
     block_lu.solve_block(isl.rows, rows * rows, rows, r)
-    spread(sy, isl, state, r, v.r)
+    spread(sy, isl, place, r, v.r)
     _speeds(W, u0, r, u)
     miss = _misses(soft, r, u, x)
     for _ in range(rounds):
@@ -289,4 +305,4 @@ def solve_rows(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: floa
         before, miss = miss, _misses(soft, r, u, x)
         if not miss < 0.3 * before:
             break
-    spread(sy, isl, state, r, v.new)
+    spread(sy, isl, place, r, v.new)

@@ -1,6 +1,6 @@
 """The ladder: ways to solve an island, the cheapest first.
 
-1. the impulses of the last step, as they are, if nothing moves (`certify`);
+1. the impulses of the last step, as they are, if nothing moves (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
@@ -44,12 +44,14 @@ from holdfast.contact.newton import (
     Island,
     Vectors,
     certify,
+    certify_within,
     norm,
     rebuild,
     relative_speeds,
     scale_of,
 )
 from holdfast.contact.options import Numbers
+from holdfast.contact.prediction import predict_states
 from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System, add_sizes
@@ -183,8 +185,16 @@ def goes_on(sy: System, isl: Island, v: Vectors) -> bool:
     The residual is relative to the motion of the whole island: next to a heavy body, a light one
     might be off by much of its own.
     """
+    part, same = rounding(isl), True
+    for k in range(isl.trees):  # the free motion is one of the terms: it may suffice
+        least = change = 0.0
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            least += sy.y0[j] * sy.y0[j]
+            change += square(v.y[j] - sy.before[j])
+        same = same and change <= part * part * least
+    if same:
+        return True
     sum_sizes(sy, isl, v.r, v.d)
-    part = rounding(isl)
     same = True
     for k in range(isl.trees):
         terms = change = 0.0
@@ -232,6 +242,15 @@ def has_friction(sy: System, isl: Island) -> bool:
     some = False
     for i in isl.member:
         some = some or (sy.normal[i] == 1 and sy.tangent[i] == DISC)
+    return some
+
+
+@kernel
+def any_slides(isl: Island, state: np.ndarray) -> bool:
+    """Return whether anything slides, be it a contact or a joint with dry friction."""
+    some = False
+    for i in isl.member:
+        some = some or state[i] == SLIDE
     return some
 
 
@@ -443,6 +462,33 @@ def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers,
 
 
 @kernel
+def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
+              o: Numbers) -> tuple[bool, float]:  # fmt: skip
+    """Take the impulses v.r as they are, if they are an answer: of the last step, or resumed.
+
+    No order of elimination is needed for it.
+
+    Returns:
+        Whether they are, and their residual; of large islands also if not, with their motion and
+        speeds in v.y and v.u.
+    """
+    exact = rounding(isl)
+    large = isl.member.shape[0] > LARGE
+    limit = np.inf if large or o.resumed else max(exact, o.stop)
+    least = certify_within(sy, isl, v.r, v.y, v.u, limit)
+    if o.resumed and least <= (max(o.certificate, o.rough) if large else o.certificate):
+        read_states(sy, isl, v.r, v.u, o.on_limit, state)
+        return True, least
+    if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
+        still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
+        same = all_sticks(sy, isl, v.r, v.u, still) and goes_on(sy, isl, v)
+        if large or same or nothing_acts(sy, isl, v.r):
+            read_states(sy, isl, v.r, v.u, o.on_limit, state)
+            return True, least
+    return False, least
+
+
+@kernel
 def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
                 o: Numbers, sigma: float, exact: float,
                 least: float) -> tuple[int, float, int]:  # fmt: skip
@@ -471,7 +517,8 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         for i in isl.member:
             state[i] = state[i] if found else int(wk.shift[i])
     if warm and not found:
-        relative_speeds(sy, isl, sy.before, v.u)  # contacts slide as they did
+        if any_slides(isl, state):  # as they did
+            relative_speeds(sy, isl, sy.before, v.u)
         miss, count = search_states(
             sy, isl, size, v, wk.CG, state, o, sigma, o.active_compliance, STATE_CHANGES, 0,
             wk.digits,
@@ -551,27 +598,24 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
 
 @kernel
 def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, warm: bool,
-                 o: Numbers, report: np.ndarray) -> float:  # fmt: skip
-    """Solve one island; its impulses are left in v.r. Return their relative residual."""
+                 least: float, o: Numbers, report: np.ndarray) -> float:  # fmt: skip
+    """Solve one island whose impulses v.r, of residual `least`, are no answer; see `take_last`.
+
+    Its impulses are left in v.r. Return their relative residual.
+    """
     v = wk.v
-    least = certify(sy, isl, v.r, v.y, v.u)
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
-    if o.resumed and least <= (max(o.certificate, o.rough) if large else o.certificate):
-        read_states(sy, isl, v.r, v.u, o.on_limit, state)
-        return least
-    if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
-        still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
-        same = all_sticks(sy, isl, v.r, v.u, still) and goes_on(sy, isl, v)
-        if large or same or nothing_acts(sy, isl, v.r):
-            read_states(sy, isl, v.r, v.u, o.on_limit, state)
-            return least
     if not large:
         clear(sy, isl, v.r)
-        least = certify(sy, isl, v.r, v.y, v.u)
+        least = certify_within(sy, isl, v.r, v.y, v.u, o.approximate)
         if least <= exact:
             read_states(sy, isl, v.r, v.u, o.on_limit, state)
             return least
+    relative_speeds(sy, isl, sy.y0, v.free)
+    predict_states(sy, isl, v.free, v.d, v.uk, state)
+    if not large:
+        store(sy, isl, v.free, v.u)
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)
     if large:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast._jit import fast_kernel, kernel
+from holdfast._jit import fast_kernel, inlined, kernel
 from holdfast.contact import cone
 from holdfast.contact.system import FREE_BODY, System, add_impulse, speeds
 from holdfast.linalg.block_lu import Pattern
@@ -44,6 +44,7 @@ class Vectors(NamedTuple):
     r: np.ndarray  # impulses that it begins with
     new: np.ndarray  # impulses of the trial
     best: np.ndarray  # impulses of least residual so far
+    free: np.ndarray  # speeds of the free motion
 
 
 @fast_kernel
@@ -103,7 +104,7 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
                 )  # fmt: skip
 
 
-@kernel
+@fast_kernel
 def norm(isl: Island, x: np.ndarray) -> float:
     """Return the length of the coordinates of an island in x."""
     total = 0.0
@@ -129,7 +130,7 @@ def combine(isl: Island, a: np.ndarray, t: float, b: np.ndarray, out: np.ndarray
             out[j] = a[j] + t * b[j]
 
 
-@kernel
+@fast_kernel
 def product(isl: Island, a: np.ndarray, b: np.ndarray) -> float:
     """Return the inner product of two motions of an island."""
     total = 0.0
@@ -151,9 +152,15 @@ def motion(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray) -> None:
 def relative_speeds(sy: System, isl: Island, y: np.ndarray, u_out: np.ndarray) -> None:
     """Fill u = G y - c for the constraints of an island."""
     for i in isl.member:
-        speeds(sy, i, y, u_out)
-        for k in range(sy.row[i], sy.row[i + 1]):
-            u_out[k] -= sy.c[k]
+        constraint_speeds(sy, i, y, u_out)
+
+
+@inlined
+def constraint_speeds(sy: System, i: int, y: np.ndarray, u_out: np.ndarray) -> None:
+    """Fill the rows of constraint i."""
+    speeds(sy, i, y, u_out)
+    for k in range(sy.row[i], sy.row[i + 1]):
+        u_out[k] -= sy.c[k]
 
 
 @kernel
@@ -183,13 +190,20 @@ def law_residual(sy: System, isl: Island, r: np.ndarray, y: np.ndarray, u: np.nd
     """
     worst = 0.0
     for i in isl.member:
-        miss = cone.natural_map(sy, i, u, r)
-        for k in range(sy.row[i], sy.row[i + 1]):
-            miss = max(miss, EPS * abs(r[k]))
+        miss = constraint_miss(sy, i, r, u)
         if not miss <= worst:  # NaN, too
             worst = miss
     worst /= scale_of(sy, isl, y, r)
     return worst if worst >= 0.0 else np.inf
+
+
+@inlined
+def constraint_miss(sy: System, i: int, r: np.ndarray, u: np.ndarray) -> float:
+    """Return the residual of the law of constraint i, or the rounding of its impulses if larger."""
+    miss = cone.natural_map(sy, i, u, r)
+    for k in range(sy.row[i], sy.row[i + 1]):
+        miss = max(miss, EPS * abs(r[k]))
+    return miss
 
 
 @kernel
@@ -197,6 +211,24 @@ def certify(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray, u_out: np
     """Return the same for impulses alone; y and u are rebuilt."""
     rebuild(sy, isl, r, y_out, u_out)
     return law_residual(sy, isl, r, y_out, u_out)
+
+
+@kernel
+def certify_within(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray, u_out: np.ndarray,
+                   limit: float) -> float:  # fmt: skip
+    """Return the same where it is not above a limit; else infinity, as soon as that is known.
+
+    Then u is not filled.
+    """
+    motion(sy, isl, r, y_out)
+    sigma, worst = scale_of(sy, isl, y_out, r), 0.0
+    for i in isl.member:
+        constraint_speeds(sy, i, y_out, u_out)
+        miss = constraint_miss(sy, i, r, u_out)
+        if not miss <= limit * sigma:  # NaN, too
+            return np.inf
+        worst = max(worst, miss)
+    return worst / sigma
 
 
 @kernel

@@ -46,6 +46,7 @@ from holdfast.contact.ladder import (
     Work,
     has_friction,
     solve_island,
+    take_last,
 )
 from holdfast.contact.newton import Island, certify, fill, norm, relative_speeds, scale_of
 from holdfast.contact.options import Numbers
@@ -105,7 +106,10 @@ def solve_held(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: n
             if sy.tangent[i] == NOTHING:
                 for k in range(sy.row[i] + 1, sy.row[i + 1]):
                     wk.v.r[k] = 0.0
-        return solve_island(sy, isl, size, wk, state, True, o, report)
+        done, least = take_last(sy, isl, wk.v, state, o)
+        if done:
+            return least
+        return solve_island(sy, isl, size, wk, state, True, least, o, report)
     miss, count = solve_convex(sy, isl, size, wk.v, wk.CG, wk.shift, state, o)
     report[FACTORISATIONS] += count
     report[BY_RUNG + STATES] += 1.0

@@ -12,84 +12,99 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast._jit import entry, fast_kernel, kernel
-from holdfast.contact.arrays import Arrays, ContactState, LawKind
+from holdfast._jit import kernel
+from holdfast.contact.arrays import ContactState
+from holdfast.contact.cone import OPEN, SLIDE, STICK
+from holdfast.contact.newton import Island, combine, relative_speeds
+from holdfast.contact.system import DISC, HELD, System
+from holdfast.linalg.vectors import dot, square
 from holdfast.linalg.views import vector
 
-HELD = 0.5  # part of what the free motion would change of a motion, up to which a row holds
+HOLDS = 0.5  # part of what the free motion would change of a motion, up to which a row holds
 ROUNDING = 1e-9  # the same of the largest change of any constraint: what is less is no motion
 
-_COULOMB, _NO_SLIP, _DRY = int(LawKind.COULOMB), int(LawKind.NO_SLIP), int(LawKind.DRY)
-_OPEN, _STICK = int(ContactState.OPEN), int(ContactState.STICK)
-_SLIDE = int(ContactState.SLIDE)
-
-
-@entry
-def predict_states(a: Arrays, before: np.ndarray, state_out: np.ndarray) -> None:
-    """Fill the states of all constraints that a motion suggests.
-
-    Args:
-        a: the problem.
-        before: (m,) motion before the step, or of a solve with nearly the same rows.
-        state_out: filled.
-    """
-    least = -1.0
-    for i in range(a.law.shape[0]):
-        law = a.law[i]
-        if law > _DRY:
-            state_out[i] = _STICK
-            continue
-        normal, sliding, change = motion_of(a, i, before)
-        held = HELD * change
-        if least < 0.0 and (abs(normal) > held or sliding > held):
-            least = ROUNDING * largest_change(a, before)
-        held = max(held, least)
-        if law == _DRY:
-            state_out[i] = _SLIDE if abs(normal) > held else _STICK
-        elif normal > held:
-            state_out[i] = _OPEN
-        elif law != _COULOMB:
-            one = law == _NO_SLIP or a.row[i + 1] == a.row[i] + 1
-            state_out[i] = _STICK if one else _SLIDE
-        else:
-            state_out[i] = _SLIDE if sliding > held else _STICK
+FROM_MOTION = int(ContactState.FROM_MOTION)
 
 
 @kernel
-def largest_change(a: Arrays, before: np.ndarray) -> float:
+def asks_motion(isl: Island, state: np.ndarray) -> bool:
+    """Return whether a state of an island is to be read from the motion."""
+    some = False
+    for i in isl.member:
+        some = some or state[i] == FROM_MOTION
+    return some
+
+
+@kernel
+def predict_states(sy: System, isl: Island, free: np.ndarray, change_work: np.ndarray,
+                   u_work: np.ndarray, state_inout: np.ndarray) -> None:  # fmt: skip
+    """Fill the states that are FROM_MOTION.
+
+    Args:
+        sy, isl: the island; its motion before the step, or that of a solve with nearly the same
+            rows, is in sy.before.
+        free: (rows,) speeds of the free motion.
+        change_work: (m,).
+        u_work: (rows,).
+        state_inout: filled where it asks for it.
+    """
+    if not asks_motion(isl, state_inout):
+        return
+    relative_speeds(sy, isl, sy.before, u_work)
+    combine(isl, sy.before, -1.0, sy.y0, change_work)
+    least = -1.0
+    for i in isl.member:
+        if state_inout[i] != FROM_MOTION:
+            continue
+        kind, first = sy.tangent[i], sy.row[i]
+        if sy.normal[i] == 0 and kind != DISC:
+            state_inout[i] = STICK
+            continue
+        normal, sliding = u_work[first], 0.0
+        for k in range(first + 1, sy.row[i + 1]):
+            sliding += square(u_work[k])
+        sliding = np.sqrt(sliding)
+        held = HOLDS * change_of(sy, i, free, u_work, change_work)
+        if least < 0.0 and (abs(normal) > held or sliding > held):
+            least = ROUNDING * largest_change(sy, isl, free, u_work, change_work)
+        held = max(held, least)
+        if sy.normal[i] == 0:
+            state_inout[i] = SLIDE if abs(normal) > held else STICK
+        elif normal > held:
+            state_inout[i] = OPEN
+        elif kind == DISC:
+            state_inout[i] = SLIDE if sliding > held else STICK
+        else:
+            one = kind == HELD or sy.row[i + 1] == first + 1
+            state_inout[i] = STICK if one else SLIDE
+
+
+@kernel
+def largest_change(sy: System, isl: Island, free: np.ndarray, u: np.ndarray,
+                   change: np.ndarray) -> float:  # fmt: skip
     """Return the most that the free motion would change at any constraint."""
     largest = 0.0
-    for i in range(a.law.shape[0]):
-        largest = max(largest, motion_of(a, i, before)[2])
+    for i in isl.member:
+        largest = max(largest, change_of(sy, i, free, u, change))
     return largest
 
 
-@fast_kernel
-def motion_of(a: Arrays, i: int, before: np.ndarray) -> tuple[float, float, float]:
-    """Return how a motion moves constraint i: along its first row, along others, and the change.
+@kernel
+def change_of(sy: System, i: int, free: np.ndarray, u: np.ndarray, change: np.ndarray) -> float:
+    """Return what the free motion would change of the motions of its bodies at constraint i.
 
-    The change is what the free motion would change of the motions of its bodies there, whatever
-    their directions: where two bodies fall together, others may press them against each other. It
+    Of each body by itself: where two fall together, others may press them against each other. It
     bounds the sum of the changes of all bodies, and does not depend on how tangents are turned.
     """
-    first = a.row[i]
-    normal = sliding = change = 0.0
-    for e in range(a.row[i + 1] - first):
-        speed = -a.target[first + e]
-        for p in range(a.panel[i], a.panel[i + 1]):
-            t = a.panel_tree[p]
-            begin, size = a.tree[t], a.tree[t + 1] - a.tree[t]
-            row = vector(a.values, a.panel_at[p] + e * size, size)
-            x, y = vector(before, begin, size), vector(a.free, begin, size)
-            now = then = 0.0
-            for j in range(size):
-                now += row[j] * x[j]
-                then += row[j] * y[j]
-            speed += now
-            change += (now - then) * (now - then)
-        if e == 0:
-            normal = speed
-        else:
-            sliding += speed * speed
-    change *= a.panel[i + 1] - a.panel[i]
-    return normal, np.sqrt(sliding), np.sqrt(change)
+    first, total = sy.row[i], 0.0
+    panels = sy.panel[i + 1] - sy.panel[i]
+    for k in range(first, sy.row[i + 1]):
+        if panels == 1:
+            total += square(u[k] - free[k])
+            continue
+        for p in range(sy.panel[i], sy.panel[i + 1]):
+            t = sy.panel_tree[p]
+            begin, size = sy.tree[t], sy.tree[t + 1] - sy.tree[t]
+            row = vector(sy.G, sy.panel_at[p] + (k - first) * size, size)
+            total += square(dot(row, vector(change, begin, size)))
+    return np.sqrt(panels * total)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast._jit import entry, kernel
+from holdfast._jit import entry, fast_kernel, kernel
 from holdfast.contact import delassus
-from holdfast.contact.arrays import Answer, Arrays, Factors, SolveStatus
+from holdfast.contact.active_set import rounding
+from holdfast.contact.arrays import Answer, Arrays, ContactState, Factors, SolveStatus
 from holdfast.contact.convex import solve_convex
 from holdfast.contact.interior_point import Interior
 from holdfast.contact.islands import find_islands
@@ -27,10 +28,12 @@ from holdfast.contact.ladder import (
     is_rounding,
     solve_island,
     sum_sizes,
+    take_last,
 )
-from holdfast.contact.newton import Island, Vectors
+from holdfast.contact.newton import Island, Vectors, norm, relative_speeds
 from holdfast.contact.no_slip import has_no_slip, search
 from holdfast.contact.options import Numbers
+from holdfast.contact.prediction import predict_states
 from holdfast.contact.splitting import MEMORY, ROWS, SMALL, Splitting
 from holdfast.contact.system import (
     System,
@@ -40,11 +43,14 @@ from holdfast.contact.system import (
     whiten,
 )
 from holdfast.linalg.block_lu import Pattern, order_trees
+from holdfast.linalg.vectors import square
 from holdfast.linalg.views import blocks, part, vector
 
 SOLVED, APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 FAILED, NOT_DEFINITE = int(SolveStatus.FAILED), int(SolveStatus.NOT_DEFINITE)
 MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
+UNKNOWN = int(ContactState.UNKNOWN)
+LONGEST = 3.0  # more than the length of any row: of five tangents the mean square is one at most
 
 
 @kernel
@@ -61,7 +67,7 @@ def couple(sy: System, members: np.ndarray, place: np.ndarray, adjacent_out: np.
                 adjacent_out[a, b] = adjacent_out[b, a] = 1
 
 
-MOTIONS, BY_ROW, BY_CONSTRAINT = 8, 11 + ROWS, 3
+MOTIONS, BY_ROW, BY_CONSTRAINT = 8, 12 + ROWS, 3
 
 
 @kernel
@@ -129,11 +135,49 @@ def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray
     rounding of all of them. If that were integrated, bodies would never rest: contacts that depend
     on the last digit of a position would come and go from step to step.
     """
+    if not may_rest(sy, isl, r, rounding(isl), y_inout):
+        return
     sum_sizes(sy, isl, r, terms_work)
     for k in range(isl.trees):
         if is_rounding(isl, k, terms_work, y_inout):
             for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
                 y_inout[j] = 0.0
+
+
+@fast_kernel
+def may_rest(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.ndarray) -> bool:
+    """Stop the trees whose motion is rounding of their free motion; whether others may be, too.
+
+    The terms of the sum are not looked at one by one: together they are at least the free motion,
+    and at most that and all impulses, whose rows have about length one.
+    """
+    most = norm(isl, sy.y0)
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            most += LONGEST * abs(r[k])
+    some = False
+    for k in range(isl.trees):
+        first, end = isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]
+        least = after = 0.0
+        for j in range(first, end):
+            least += sy.y0[j] * sy.y0[j]
+            after += y_inout[j] * y_inout[j]
+        if after <= part * part * least:
+            for j in range(first, end):
+                y_inout[j] = 0.0
+        elif after <= square(part * most):
+            some = True
+    return some
+
+
+@kernel
+def finish(a: Arrays, sy: System, isl: Island, v: Vectors, miss: float, out: Answer) -> None:
+    """Write the impulses of an island, whose residual is `miss`; bring to rest what rests."""
+    out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
+    bring_to_rest(sy, isl, v.r, v.d, v.y)
+    for i in isl.member:
+        for r in range(a.row[i], a.row[i + 1]):
+            out.impulse[r] = v.r[r] * sy.scale[r]
 
 
 @kernel
@@ -241,11 +285,11 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
     apply_laws(a, everywhere, sy, o.zero_row * longest)
     v = Vectors(
         motions[1], motions[2], motions[3], motions[4], motions[5], motions[6], by_row[3],
-        by_row[4], by_row[5], by_row[6], by_row[7],
+        by_row[4], by_row[5], by_row[6], by_row[7], by_row[11],
     )  # fmt: skip
-    by_memory = by_row[15:]
+    by_memory = by_row[16:]
     splitting = Splitting(
-        by_row[11], by_row[12], by_row[13], by_row[14], by_memory[:MEMORY], by_memory[MEMORY:],
+        by_row[12], by_row[13], by_row[14], by_row[15], by_memory[:MEMORY], by_memory[MEMORY:],
         small[:MEMORY], small[MEMORY : 2 * MEMORY], small[2 * MEMORY],
     )  # fmt: skip
     z = by_memory  # the interior-point method and the splitting take turns
@@ -263,9 +307,24 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         lists = part(words, p, 6, count)
         p += 6 * count
         pattern = Pattern(lists[0], lists[1], lists[2], tables[1], tables[2], lists[3])
-        for j in range(count):
-            place[island_tree[t0 + j]] = j
         members = member[member_begin[k] : member_begin[k + 1]]
+        for j in range(count):
+            t = island_tree[t0 + j]
+            place[t], lists[0, j] = j, t
+            lists[1, j], lists[2, j] = a.tree[t + 1] - a.tree[t], a.tree[t]
+        isl = Island(members, pattern, count, place, work[p:p], work[p:p], C, C_at)
+        warm = False
+        for i in members:
+            warm = warm or out.state[i] != UNKNOWN
+            for r in range(a.row[i], a.row[i + 1]):
+                v.r[r] = out.impulse[r] / sy.scale[r] if sy.scale[r] > 0.0 else 0.0
+        friction, grips = has_friction(sy, isl), has_no_slip(a, members)
+        done, miss = False, np.inf
+        if friction and not grips:
+            done, miss = take_last(sy, isl, v, out.state, o)
+        if done:
+            finish(a, sy, isl, v, miss, out)
+            continue
         couple(sy, members, place, tables[0], count)
         size = order_trees(
             tables[0], count, island_tree[t0:t1], a.tree, lists[4], lists[5], pattern
@@ -280,25 +339,19 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             members, pattern, count, place, work[p : p + size],
             work[p + size : p + size + by_rows], C, C_at,
         )  # fmt: skip
-        warm = False
-        for i in members:
-            warm = warm or out.state[i] >= 0
-            for r in range(a.row[i], a.row[i + 1]):
-                v.r[r] = out.impulse[r] / sy.scale[r] if sy.scale[r] > 0.0 else 0.0
-        if has_no_slip(a, members):
+        if grips or not friction:
+            relative_speeds(sy, isl, sy.y0, v.free)
+            predict_states(sy, isl, v.free, v.d, v.uk, out.state)
+        if grips:
             miss = search(a, sy, isl, size, wk, out.state, held, freed, o, out.report)
-        elif has_friction(sy, isl):
-            miss = solve_island(sy, isl, size, wk, out.state, warm, o, out.report)
+        elif friction:
+            miss = solve_island(sy, isl, size, wk, out.state, warm, miss, o, out.report)
         else:
             miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, out.state, o)
             out.report[FACTORISATIONS] += count
             out.report[BY_RUNG + STATES] += 1.0
-        out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
         if not miss <= o.certificate and o.rough == 0.0:
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
-        bring_to_rest(sy, isl, v.r, v.d, v.y)
-        for i in members:
-            for r in range(a.row[i], a.row[i + 1]):
-                out.impulse[r] = v.r[r] * sy.scale[r]
+        finish(a, sy, isl, v, miss, out)
     recover_velocity(a, used, f, v.y, out.velocity)
     return status

@@ -285,11 +285,29 @@ def speeds(sy: System, i: int, y: np.ndarray, u_out: np.ndarray) -> None:
                     row[3] * d + row[4] * f + row[5] * g
                 )
             continue
+        if dim == POINT:
+            a, b, c = point_speeds(sy.G, at, s, vector(y, o, s))
+            u_out[first] += a
+            u_out[first + 1] += b
+            u_out[first + 2] += c
+            continue
         for e in range(dim):
             total = 0.0
             for j in range(s):
                 total += sy.G[at + e * s + j] * y[o + j]
             u_out[first + e] += total
+
+
+@fast_inlined
+def point_speeds(G: np.ndarray, at: int, s: int, y: np.ndarray) -> tuple[float, float, float]:
+    """Return the products of three rows with a motion."""
+    p, q, r = vector(G, at, s), vector(G, at + s, s), vector(G, at + 2 * s, s)
+    a = b = c = 0.0
+    for j in range(s):
+        a += p[j] * y[j]
+        b += q[j] * y[j]
+        c += r[j] * y[j]
+    return a, b, c
 
 
 @fast_inlined

@@ -212,24 +212,24 @@ def _subtract_times(A: np.ndarray, at: int, rows: int, columns: int, x: np.ndarr
 
 @fast_kernel
 def _solve_lower(A: np.ndarray, at: int, s: int, x_inout: np.ndarray) -> None:
-    """Overwrite x with the solution of ``L x = x``, of a diagonal block that is factored."""
-    for i in range(1, s):
-        t = 0.0
-        a = A[at + i * s : at + i * s + i]
-        for j in range(i):
-            t += a[j] * x_inout[j]
-        x_inout[i] -= t
+    """Overwrite x with the solution of ``L x = x``, of a diagonal block that is factored.
+
+    By columns: what is known is taken from all others at once, and none waits for a sum.
+    """
+    for k in range(s - 1):
+        t = x_inout[k]
+        for i in range(k + 1, s):
+            x_inout[i] -= A[at + i * s + k] * t
 
 
 @fast_kernel
 def _solve_upper(A: np.ndarray, at: int, s: int, x_inout: np.ndarray) -> None:
     """Overwrite x with the solution of ``U x = x``, of a diagonal block that is factored."""
-    for i in range(s - 1, -1, -1):
-        t = 0.0
-        a = A[at + i * s : at + i * s + s]
-        for j in range(i + 1, s):
-            t += a[j] * x_inout[j]
-        x_inout[i] = (x_inout[i] - t) * a[i]
+    for k in range(s - 1, -1, -1):
+        t = x_inout[k] * A[at + k * (s + 1)]
+        x_inout[k] = t
+        for i in range(k):
+            x_inout[i] -= A[at + i * s + k] * t
 
 
 @kernel

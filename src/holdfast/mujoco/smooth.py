@@ -32,6 +32,7 @@ import numpy as np
 from holdfast._jit import entry, kernel
 from holdfast.contact.arrays import Factors
 from holdfast.contact.system import FREE_BODY
+from holdfast.errors import UnsupportedError
 from holdfast.linalg import ltl
 from holdfast.linalg.vectors import square
 from holdfast.linalg.views import part, vector
@@ -94,12 +95,12 @@ def is_finite(numbers: np.ndarray) -> bool:
 
 
 @kernel
-def beyond(numbers: np.ndarray) -> int:
-    """Return the first number that is NaN or larger than MuJoCo allows; -1 if there is none."""
-    for k in range(numbers.shape[0]):
-        if not abs(numbers[k]) <= LARGEST:
-            return k
-    return -1
+def any_beyond(numbers: np.ndarray) -> bool:
+    """Return whether a number is NaN or larger than MuJoCo allows."""
+    count = 0
+    for k in range(numbers.shape[0]):  # without a way out, so that it is vectorised
+        count += not abs(numbers[k]) <= LARGEST
+    return count > 0
 
 
 @entry
@@ -199,7 +200,7 @@ def check_state(s: Any, api: Any) -> int:
         return Status.BAD_TIMESTEP
     if not is_finite(floats(s.before, 1, s.nstate)[0]):
         return Status.NOT_FINITE
-    if beyond(floats(d.qpos, 1, s.nq)[0]) >= 0 or beyond(floats(d.qvel, 1, s.nv)[0]) >= 0:
+    if any_beyond(floats(d.qpos, 1, s.nq)[0]) or any_beyond(floats(d.qvel, 1, s.nv)[0]):
         return Status.DIVERGED
     return Status.DONE
 
@@ -407,22 +408,23 @@ def fill_inertia(s: Any, api: Any, free: np.ndarray) -> int:
     d, nv, h, kind, f = data_at(s.data), s.nv, s.h, s.inertia_kind, factors(s)
     inertia, qvel = floats(s.inertia, 1, s.nblock)[0], floats(d.qvel, 1, nv)[0]
     rate, force = floats(d.qacc_smooth, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
-    fill_mass(s, d, 0, s.nblock, inertia)
     for t in range(s.ntree):
         f.known[t] = 0
     for j in range(nv):
         free[j] = qvel[j] + h * rate[j]
-    if kind == Inertia.PLAIN:
-        return Status.DONE
     if kind == Inertia.DERIVATIVE and api.mjd_smooth_vel != 0:
         c_api.call_flag(api.mjd_smooth_vel, s.model, s.data, np.int32(0))
     elif kind == Inertia.DERIVATIVE or kind == Inertia.MUJOCO:
         step_implicitly(s, api, d, free)
+    if kind == Inertia.DERIVATIVE or kind == Inertia.MUJOCO:
+        fill_implicit(s, d, inertia, h)
+    else:
+        fill_mass(s, d, 0, s.nblock, inertia)
+    if kind == Inertia.PLAIN:
+        return Status.DONE
     if kind == Inertia.DISCRETE and d.efm_active != 0 and not add_discrete(s, d, inertia):
         return Status.MORE_BLOCKS
     tree, block = words(s.tree, 1, s.ntree + 1)[0], words(s.block, 1, s.ntree + 1)[0]
-    if kind == Inertia.DERIVATIVE or kind == Inertia.MUJOCO:
-        subtract_derivative(s, d, inertia, h)
     for t in range(s.ntree):
         begin, end = tree[t], tree[t + 1]
         size = end - begin
@@ -483,11 +485,15 @@ def add_damping(s: Any, qvel: np.ndarray, A: np.ndarray, begin: int, h: float) -
 
 
 @kernel
-def subtract_derivative(s: Any, d: Any, inertia: np.ndarray, h: float) -> None:
-    """Subtract h times the symmetric part of qDeriv."""
-    at, D = words(s.D_at, s.nD, 4), floats(d.qDeriv, 1, s.entries_of_D)[0]
+def fill_implicit(s: Any, d: Any, inertia: np.ndarray, h: float) -> None:
+    """Fill the blocks with M less h times the symmetric part of qDeriv."""
+    at, D = words(s.D_at, s.nD, 5), floats(d.qDeriv, 1, s.entries_of_D)[0]
+    M = floats(d.M, 1, s.nM)[0]
+    for k in range(s.nblock):
+        inertia[k] = 0.0
     for k in range(s.nD):
-        x = inertia[at[k, 0]] - 0.5 * h * D[at[k, 2]] - 0.5 * h * D[at[k, 3]]
+        mass = M[at[k, 4]] if at[k, 4] >= 0 else 0.0
+        x = mass - 0.5 * h * D[at[k, 2]] - 0.5 * h * D[at[k, 3]]
         inertia[at[k, 0]] = inertia[at[k, 1]] = x
 
 
@@ -571,10 +577,11 @@ def add_outer(
 
 
 def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[Any, Any]:
-    """Where the entries of M (nM, 2) and of its derivative (pairs, 4) are in the blocks.
+    """Where the entries of M (nM, 2) and of its derivative (pairs, 5) are in the blocks.
 
     M holds entries at or left of the diagonal, each of which stands twice in a block; the
-    derivative holds those on the right, too: the last two columns are where MuJoCo has the two.
+    derivative holds those on the right, too: the next two columns are where MuJoCo has the two. The
+    last one is where the pair is in M, or -1; all of M are among them.
     """
     part = np.searchsorted(tree, np.arange(model.nv), side="right") - 1
     size = np.diff(tree)
@@ -585,6 +592,7 @@ def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[
 
     i, j = np.repeat(np.arange(model.nv), model.M_rownnz), model.M_colind.astype(np.int64)
     in_M = np.stack([at(i, j), at(j, i)], axis=1)
+    mass = {pair: k for k, pair in enumerate(zip(i.tolist(), j.tolist(), strict=True))}
     i, j = np.repeat(np.arange(model.nv), model.D_rownnz), model.D_colind.astype(np.int64)
     where = {pair: k for k, pair in enumerate(zip(i.tolist(), j.tolist(), strict=True))}
     lower = j <= i
@@ -592,4 +600,8 @@ def places_of_entries(model: Any, tree: np.ndarray, block: np.ndarray) -> tuple[
     pairs = list(zip(i.tolist(), j.tolist(), strict=True))
     here = np.array([where[b, a] for a, b in pairs], dtype=np.int64)
     there = np.array([where[a, b] for a, b in pairs], dtype=np.int64)
-    return in_M, np.stack([at(i, j), at(j, i), here, there], axis=1)
+    if not mass.keys() <= set(pairs):
+        raise UnsupportedError("mujoco", f"{mujoco.__version__} has a derivative of forces without "
+                               "all entries of the inertia; install mujoco 4.0")  # fmt: skip
+    of_mass = np.array([mass.get(pair, -1) for pair in pairs], dtype=np.int64)
+    return in_M, np.stack([at(i, j), at(j, i), here, there, of_mass], axis=1)

@@ -15,7 +15,7 @@ from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
 from holdfast.contact.ladder import FACTORISATIONS, JAMMED, RESIDUAL, RUNG
 from holdfast.contact.near import memory_needed, solve_near
 from holdfast.contact.options import DEFAULT, Numbers
-from holdfast.contact.prediction import predict_states
+from holdfast.contact.prediction import FROM_MOTION
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco.constraints import (
     CONTACT,
@@ -28,6 +28,7 @@ from holdfast.mujoco.constraints import (
     read_constraints,
     revise_limits,
     take_gaps,
+    takes_part,
 )
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import (
@@ -46,7 +47,7 @@ from holdfast.mujoco.smooth import (
     IMPLICITFAST,
     RK4,
     UNCONSTRAINED,
-    beyond,
+    any_beyond,
     choose_inertia,
     copy_segments,
     factors,
@@ -101,14 +102,14 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
                    resumed: bool) -> int:  # fmt: skip
     """Stage 3: find velocity and impulses; return DONE, DIVERGED or UNSOLVED.
 
-    A residual of `rough` suffices where it is more than the certificate. Where a solve is resumed,
+    The answer begins with the velocity before the step, or of a solve with nearly the same rows. A
+    residual of `rough` suffices where it is more than the certificate. Where a solve is resumed,
     islands stay as they are that the impulses at hand answer: others have changed. An inertia that
     is lost in rounding, because bodies are millions of sizes away, comes with accelerations beyond
     all bounds.
     """
     left = s.work_size - (rest - s.work) // 8
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
-    structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
     near = s.near * s.size / s.h
     o = tolerances(s, rough, resumed)
     status = solve_near(arrays, factors(s), answer, work, integers, near, o)
@@ -118,7 +119,7 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     s.rung = max(s.rung, int(answer.report[RUNG]))
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
-    if beyond(floats(data_at(s.data).qacc_smooth, 1, s.nv)[0]) >= 0:
+    if any_beyond(floats(data_at(s.data).qacc_smooth, 1, s.nv)[0]):
         return Status.DIVERGED
     return Status.UNSOLVED
 
@@ -180,10 +181,8 @@ def find_motion(s: Any, api: Any) -> int:
             answer.state[i] = 0
     else:
         recall(s, arrays, cs, answer)
-        if s.lookaheads == 0:
-            predict_states(arrays, floats(data_at(s.data).qvel, 1, s.nv)[0], answer.state)
-        else:  # memory had to grow
-            predict_states(arrays, answer.velocity, answer.state)
+        if s.lookaheads == 0:  # else memory had to grow: there is a motion
+            structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
         rough = s.rough
         status = solve_limits(s, arrays, cs, answer, rest, rough, s.lookaheads > 0)
         if status == Status.DONE and s.lookaheads == 0 and kept_moves(s, arrays, cs, answer):
@@ -194,10 +193,10 @@ def find_motion(s: Any, api: Any) -> int:
                 return status
             arrays, answer, cs, rest = carve(s)
             recall(s, arrays, cs, answer)
-            predict_states(arrays, floats(data_at(s.data).qvel, 1, s.nv)[0], answer.state)
+            structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
             status = solve_limits(s, arrays, cs, answer, rest, rough, False)
     while status == Status.DONE and s.lookaheads < s.lookahead_rounds:
-        if beyond(answer.velocity) >= 0:
+        if any_beyond(answer.velocity):
             return Status.DIVERGED
         v = answer.velocity
         far = moves_far(s, v) or closes_searched(s, arrays, cs, v)
@@ -221,12 +220,20 @@ def find_motion(s: Any, api: Any) -> int:
             recall(s, arrays, cs, answer)
         else:
             update_gaps(s, arrays, cs)
-        predict_states(arrays, answer.velocity, answer.state)
+            forget_states(arrays, answer)
         status = solve_limits(s, arrays, cs, answer, rest, rough, True)
     if status == Status.DONE and s.contact_free == 1:  # what sinks in all the same is corrected
         violations(s, arrays, cs, answer.velocity)
         s.contact_free = s.left_over <= s.sunk * s.size
     return status
+
+
+@kernel
+def forget_states(arrays: Arrays, answer: Answer) -> None:
+    """Let states follow from the motion that was found last."""
+    for i in range(arrays.law.shape[0]):
+        if takes_part(arrays, i):
+            answer.state[i] = FROM_MOTION
 
 
 @kernel
@@ -392,8 +399,8 @@ def leaves_bounds(s: Any) -> bool:
     """Return whether the step has led to a state that MuJoCo's bounds exclude."""
     d = data_at(s.data)
     return (
-        beyond(floats(d.qpos, 1, s.nq)[0]) >= 0
-        or beyond(floats(d.qvel, 1, s.nv)[0]) >= 0
+        any_beyond(floats(d.qpos, 1, s.nq)[0])
+        or any_beyond(floats(d.qvel, 1, s.nv)[0])
         or not is_finite(floats(d.act, 1, s.na)[0])
     )
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays
+from holdfast.contact.prediction import FROM_MOTION
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import structs
 from holdfast.mujoco.constraints import COLUMNS, CONTACT, OPEN, Constraints, takes_part
@@ -88,7 +89,7 @@ def is_nearest(s: Any, cs: Constraints, i: int, place: np.ndarray) -> bool:
 
 @kernel
 def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """Fill impulses of the last step; zero for what is new."""
+    """Fill impulses of the last step, zero for what is new; states follow from the motion."""
     count = s.memo_count
     key = words(s.memo_key, 1, count)[0]
     impulse, place = floats(s.memo_impulse, count, COLUMNS), floats(s.memo_place, count, 3)
@@ -100,6 +101,7 @@ def recall(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
         if not takes_part(arrays, i):
             answer.state[i] = OPEN
             continue
+        answer.state[i] = FROM_MOTION
         contact = cs.kind[i] == CONTACT
         sought = cs.key[i] // MOST_OF_PAIR * MOST_OF_PAIR if contact else cs.key[i]
         for e in range(min(count, s.memo_window)):

@@ -18,6 +18,9 @@ import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays
+from holdfast.contact.system import add_point
+from holdfast.linalg.ltl import POINT
+from holdfast.linalg.views import vector
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
@@ -41,17 +44,22 @@ def write_motion(s: Any, arrays: Arrays, answer: Answer) -> None:
     d, nv, h = data_at(s.data), s.nv, s.h
     qvel, qacc = floats(d.qvel, 1, nv)[0], floats(d.qacc, 1, nv)[0]
     warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
-    kept = floats(s.qacc, 1, nv)[0]
+    kept, rate = floats(s.qacc, 1, nv)[0], 1.0 / h
     for j in range(nv):
         qacc[j] = warmstart[j] = kept[j] = (answer.velocity[j] - qvel[j]) / h
         force[j] = 0.0
     for i in range(arrays.law.shape[0]):
-        for p in range(arrays.panel[i], arrays.panel[i + 1]):
-            t = arrays.panel_tree[p]
+        for k in range(arrays.panel[i], arrays.panel[i + 1]):
+            t = arrays.panel_tree[k]
             begin, size = arrays.tree[t], arrays.tree[t + 1] - arrays.tree[t]
-            at = arrays.panel_at[p]
-            for r in range(arrays.row[i], arrays.row[i + 1]):
-                push = answer.impulse[r] / h
+            at, first = arrays.panel_at[k], arrays.row[i]
+            if arrays.row[i + 1] - first == POINT:
+                p = vector(answer.impulse, first, POINT)
+                x, y, z = p[0] * rate, p[1] * rate, p[2] * rate
+                add_point(arrays.values, at, size, x, y, z, force, begin)
+                continue
+            for r in range(first, arrays.row[i + 1]):
+                push = answer.impulse[r] * rate
                 if push != 0.0:
                     for j in range(size):
                         force[begin + j] += arrays.values[at + j] * push
@@ -138,13 +146,14 @@ def write_forces(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> Non
 def encode(c: Any, impulse: np.ndarray, h: float, edges: bool, force: np.ndarray) -> None:
     """Write the force of one contact as MuJoCo encodes it."""
     start, dim = np.int64(c.efc_address), np.int64(c.dim)
+    rate = 1.0 / h
     if not edges or dim == 1:
         for e in range(impulse.shape[0]):
-            force[start + e] = impulse[e] / h
+            force[start + e] = impulse[e] * rate
         return
-    each = impulse[0] / h / (dim - 1)
+    each = impulse[0] * rate / (dim - 1)
     for e in range(dim - 1):  # edges 2 e and 2 e + 1 lean along tangent e, to and fro
-        along = impulse[e + 1] / h / c.friction[e] if e + 1 < impulse.shape[0] else 0.0
+        along = impulse[e + 1] * rate / c.friction[e] if e + 1 < impulse.shape[0] else 0.0
         force[start + 2 * e] = 0.5 * (each + along)
         force[start + 2 * e + 1] = 0.5 * (each - along)
 
