@@ -54,13 +54,16 @@ from numba.core.registry import cpu_target
 from numba.cpython import slicing
 from numba.np import arrayobj
 
-from holdfast import _cache
+from holdfast import _cache, _lowering
 
 COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
 
 class _Library(JITCodeLibrary):
     """Kernels whose loops stay loops: LLVM would call `memset` to set three numbers to zero."""
+
+    is_part = False
+    raises = True
 
     def add_ir_module(self, ir_module: Any) -> None:
         for function in ir_module.functions:
@@ -95,6 +98,13 @@ class _Whole(_Library):
 
 class _Part(_Library):
     """A kernel that only others call: it is optimised and becomes machine code as part of them."""
+
+    is_part = True
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        """Take the only module of a part as it is: there is nothing to link it with."""
+        self._optimize_functions(ll_module)
+        self._final_module = ll_module
 
     def finalize(self) -> None:
         for library in self._linking_libraries:
@@ -139,6 +149,10 @@ class _Compiler(Compiler):
         library = self.library(target.codegen(), "kernel")
         library.enable_object_caching()
         super().__init__(typing, target, library, args, result, _Flags(flags), *others)
+
+    def define_pipelines(self) -> list[Any]:
+        """What kernels go through."""
+        return [_lowering.passes()]
 
 
 class _PartCompiler(_Compiler):
