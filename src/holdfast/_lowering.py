@@ -26,7 +26,9 @@ from llvmlite import ir as llvm
 from numba.core import cgutils, ir, types
 from numba.core.callconv import excinfo_ptr_t
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import build_definitions
+from numba.core.funcdesc import default_mangler
 from numba.core.lowering import Lower
 from numba.core.ssa import reconstruct_ssa
 from numba.core.transforms import canonicalize_cfg
@@ -36,7 +38,7 @@ from numba.core.typed_passes import (
     NoPythonBackend,
     PreLowerStripPhis,
 )
-from numba.core.untyped_passes import FixupArgs, TranslateByteCode
+from numba.core.untyped_passes import FixupArgs
 from numba.np.arrayobj import load_item, store_item
 
 _WORD = llvm.IntType(64)
@@ -384,6 +386,22 @@ class KernelLower(Lower):
                 return
         super().lower_inst(inst)
 
+    def _operate(self, resty: Any, expr: Any) -> Any:
+        """Write an operation of two numbers."""
+        given = [self.typeof(each.name) for each in (expr.lhs, expr.rhs)]
+        if not all(isinstance(kind, types.Number | types.Boolean) for kind in given):
+            return None
+        signature = self.fndesc.calltypes[expr]
+        typing, sign = self.context.typing_context, expr.fn
+        if expr.op == "inplace_binop":
+            sign = expr.immutable_fn
+        function = typing.resolve_value_type(sign)
+        args = [self._cast_var(*each)
+                for each in zip((expr.lhs, expr.rhs), signature.args, strict=True)]  # fmt: skip
+        call = function.get_call_type(typing, signature.args, {})
+        made = self.context.get_function(function, call)(self.builder, args)
+        return self.context.cast(self.builder, made, signature.return_type, resty)
+
     def _build_tuple(self, resty: Any, expr: Any) -> Any:
         given = ((self.peek(each.name), self.typeof(each.name)) for each in expr.items)
         return Parts(resty, [self.context.cast(self.builder, *each, wanted)
@@ -396,6 +414,8 @@ class KernelLower(Lower):
         return None
 
     _own: dict[str, Callable[..., Any]] = {  # noqa: RUF012
+        "binop": _operate,
+        "inplace_binop": _operate,
         "getattr": _get_attribute,
         "static_getitem": _get_static_item,
         "getitem": _get_item,
@@ -470,6 +490,29 @@ def variables(inst: Any) -> Iterator[str]:
             yield each.name
 
 
+class _Interpreter(Interpreter):
+    """Reads bytecode; no `with`, no `**kwargs`, no long lists of arguments are looked for."""
+
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        """Leave the function as it is."""
+        return func_ir
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Read(FunctionPass):
+    """From bytecode to statements."""
+
+    _name = "holdfast_read"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Read the function."""
+        state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
+        return True
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _AssignOnce(FunctionPass):
     """Static single assignment."""
@@ -514,11 +557,26 @@ class _Lowering(BaseNativeLowering):
         """What does it."""
         return KernelLower
 
+    def run_pass(self, state: Any) -> bool:
+        """Write the function; parts get short names, which do not tell the types of arguments."""
+        if not state.library.is_part:
+            return super().run_pass(state)
+        state.targetctx.mangler = _short_name
+        try:
+            return super().run_pass(state)
+        finally:
+            del state.targetctx.mangler
+
+
+def _short_name(name: str, _types: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
+    """A name of a function that no other module can see; its number is unique in a process."""
+    return default_mangler(name, (), abi_tags=(), uid=uid)
+
 
 def passes() -> PassManager:
     """What a kernel goes through."""
     made = PassManager("holdfast")
-    for each in (TranslateByteCode, FixupArgs, _AssignOnce, NopythonTypeInference, _WithoutPhis,
+    for each in (_Read, FixupArgs, _AssignOnce, NopythonTypeInference, _WithoutPhis,
                  _Lowering, NoPythonBackend):  # fmt: skip
         made.add_pass(each, each.__name__)
     made.finalize()
