@@ -47,7 +47,7 @@ _EXCEPTION = llvm.PointerType(excinfo_ptr_t)
 
 
 class Parts:
-    """A tuple, or an array, in parts: members, or the address, the shape and strides."""
+    """A value in parts: those of `fields`; of an array the address, the shape and strides."""
 
     __slots__ = ("kind", "parts")
 
@@ -60,47 +60,100 @@ def is_array(kind: Any) -> bool:
     return type(kind) is types.Array
 
 
-def has_parts(kind: Any) -> bool:
-    """Whether values of a type are kept in parts."""
-    return is_array(kind) or isinstance(kind, types.BaseTuple)
+_Field = tuple[int, Any]
+_FIELDS: dict[int, tuple[list[_Field] | None, Any]] = {}  # by identity: a type is one object
+_LEAVES: dict[int, tuple[list[Any], Any]] = {}
+
+
+def fields(kind: Any) -> list[_Field] | None:
+    """Where the parts of a value stand in Numba's struct, and their types; None if it has none."""
+    found = _FIELDS.get(id(kind))
+    if found is None:
+        found = _FIELDS[id(kind)] = _fields(kind), kind
+    return found[0]
+
+
+def _fields(kind: Any) -> list[_Field] | None:
+    if isinstance(kind, types.BaseTuple):
+        return list(enumerate(kind.types))
+    if isinstance(kind, types.Pair):
+        return [(0, kind.first_type), (1, kind.second_type)]
+    if isinstance(kind, types.RangeType):
+        return [(k, kind.dtype) for k in range(3)]
+    if isinstance(kind, types.RangeIteratorType):  # next number, step, how many are left
+        number = kind.yield_type
+        return [(0, types.CPointer(number)), (2, number), (3, types.CPointer(number))]
+    if isinstance(kind, types.SliceType):
+        return [(k, types.intp) for k in range(3)]
+    if isinstance(kind, types.ArrayIterator) and is_array(array := kind.array_type) and (
+        array.ndim == 1 and array.layout != "F"
+    ):
+        return [(0, types.EphemeralPointer(types.uintp)), (1, kind.array_type)]
+    return None
 
 
 def leaf_types(context: Any, kind: Any) -> list[Any]:
     """LLVM's types of what a value is handed over as."""
-    if isinstance(kind, types.Omitted):
+    found = _LEAVES.get(id(kind))
+    if found is None:
+        found = _LEAVES[id(kind)] = _leaf_types(context, kind), kind
+    return found[0]
+
+
+def _leaf_types(context: Any, kind: Any) -> list[Any]:
+    if isinstance(kind, types.Omitted | types.NoneType):
         return []
-    if isinstance(kind, types.BaseTuple):
-        return [leaf for member in kind.types for leaf in leaf_types(context, member)]
     if is_array(kind):
         sizes = kind.ndim if kind.layout == "C" else 2 * kind.ndim
         return [context.get_data_type(kind.dtype).as_pointer(), *[_WORD] * sizes]
-    return [context.get_value_type(kind)]
+    known = fields(kind)
+    if known is None:
+        return [context.get_value_type(kind)]
+    return [leaf for _, member in known for leaf in leaf_types(context, member)]
 
 
 def gather(context: Any, kind: Any, leaves: Iterator[Any]) -> Any:
     """A value of what it was handed over as."""
-    if isinstance(kind, types.Omitted):
-        return None
-    if isinstance(kind, types.BaseTuple):
-        return Parts(kind, [gather(context, member, leaves) for member in kind.types])
+    if isinstance(kind, types.Omitted | types.NoneType):
+        return context.get_dummy_value()
     if is_array(kind):
         return Parts(kind, [next(leaves) for _ in leaf_types(context, kind)])
-    return next(leaves)
+    known = fields(kind)
+    if known is None:
+        return next(leaves)
+    return Parts(kind, [gather(context, member, leaves) for _, member in known])
 
 
 def take_apart(builder: Any, kind: Any, value: Any) -> Any:
     """A value in parts, if its type has any."""
-    if isinstance(value, Parts) or not has_parts(kind):
+    if isinstance(value, Parts):
         return value
-    if isinstance(kind, types.BaseTuple):
-        members = [builder.extract_value(value, k) for k in range(len(kind.types))]
-        pairs = zip(kind.types, members, strict=True)
-        return Parts(kind, [take_apart(builder, *pair) for pair in pairs])
-    shape = [builder.extract_value(value, [5, k]) for k in range(kind.ndim)]
-    strides = [] if kind.layout == "C" else [
-        builder.extract_value(value, [6, k]) for k in range(kind.ndim)
-    ]  # fmt: skip
-    return Parts(kind, [builder.extract_value(value, 4), *shape, *strides])
+    if is_array(kind):
+        shape = [builder.extract_value(value, [5, k]) for k in range(kind.ndim)]
+        strides = [] if kind.layout == "C" else [
+            builder.extract_value(value, [6, k]) for k in range(kind.ndim)
+        ]  # fmt: skip
+        return Parts(kind, [builder.extract_value(value, 4), *shape, *strides])
+    known = fields(kind)
+    if known is None:
+        return value
+    return Parts(kind, [take_apart(builder, member, builder.extract_value(value, k))
+                        for k, member in known])  # fmt: skip
+
+
+def spread(builder: Any, kind: Any, value: Any) -> Iterator[Any]:
+    """What a value is handed over as."""
+    if isinstance(kind, types.Omitted | types.NoneType):
+        return
+    value = take_apart(builder, kind, value)
+    known = fields(kind)
+    if is_array(kind):
+        yield from value.parts
+    elif known is None:
+        yield value
+    else:
+        for (_, member), part in zip(known, value.parts, strict=True):
+            yield from spread(builder, member, part)
 
 
 def whole(context: Any, builder: Any, value: Any) -> Any:
@@ -109,9 +162,9 @@ def whole(context: Any, builder: Any, value: Any) -> Any:
         return value
     kind = value.kind
     made = llvm.Constant(context.get_value_type(kind), None)
-    if isinstance(kind, types.BaseTuple):
-        for k, member in enumerate(value.parts):
-            made = builder.insert_value(made, whole(context, builder, member), k)
+    if not is_array(kind):
+        for (k, _), part in zip(fields(kind) or (), value.parts, strict=True):
+            made = builder.insert_value(made, whole(context, builder, part), k)
         return made
     data, shape = value.parts[0], value.parts[1 : 1 + kind.ndim]
     size = _WORD(context.get_abi_sizeof(data.type.pointee))
@@ -129,18 +182,40 @@ def whole(context: Any, builder: Any, value: Any) -> Any:
     return made
 
 
-def spread(builder: Any, kind: Any, value: Any) -> Iterator[Any]:
-    """What a value is handed over as."""
-    if isinstance(kind, types.Omitted):
-        return
-    value = take_apart(builder, kind, value)
-    if isinstance(kind, types.BaseTuple):
-        for member, part in zip(kind.types, value.parts, strict=True):
-            yield from spread(builder, member, part)
-    elif is_array(kind):
-        yield from value.parts
-    else:
-        yield value
+_IN_PARTS: dict[Any, Callable[..., Any]] = {}
+
+
+def in_parts(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate what writes calls of a function: it takes arguments in parts, and may return so.
+
+    It is called with Numba's context, a builder, the signature and the arguments.
+    """
+
+    def register(write: Callable[..., Any]) -> Callable[..., Any]:
+        _IN_PARTS[function] = write
+        return write
+
+    return register
+
+
+@in_parts(range)
+def _range(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+    """A range; one that steps by one has this as a constant."""
+    zero, one = (context.get_constant(signature.return_type.dtype, k) for k in (0, 1))
+    begin, end, step = {1: (zero, *args, one), 2: (*args, one), 3: args}[len(args)]
+    return Parts(signature.return_type, [begin, end, step])
+
+
+@in_parts(slice)
+def _slice(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+    """A slice without step, from the start to the end where nothing is given."""
+    if len(args) != 2:
+        return None
+    parts = [_WORD(0), _WORD((1 << 63) - 1), _WORD(1)]
+    for k, (kind, value) in enumerate(zip(signature.args, args, strict=True)):
+        if not isinstance(kind, types.NoneType):
+            parts[k] = context.cast(builder, value, kind, types.intp)
+    return Parts(signature.return_type, parts)
 
 
 def function_type(context: Any, fndesc: Any) -> Any:
@@ -202,7 +277,7 @@ class KernelLower(Lower):
         if name in self._singly_assigned_vars:
             self._blk_local_varmap[name] = take_apart(self.builder, kind, value)
             return
-        leaves = spread(self.builder, kind, value)
+        leaves = list(spread(self.builder, kind, value))
         for leaf, slot in zip(leaves, self._slots(name, kind), strict=True):
             self.builder.store(leaf, slot)
 
@@ -326,8 +401,26 @@ class KernelLower(Lower):
 
     def _get_item(self, resty: Any, expr: Any) -> Any:
         kind, name = self.typeof(expr.value.name), expr.value.name
-        indices = self._indices(expr.index.name) if is_array(kind) else None
+        by = self.typeof(expr.index.name)
+        if isinstance(kind, types.BaseTuple) and isinstance(by, types.IntegerLiteral):
+            return self._member(name, kind, by.literal_value, resty)
+        if not is_array(kind):
+            return None
+        contiguous = kind.layout == "C" == getattr(resty, "layout", "")
+        if isinstance(by, types.SliceType) and not by.has_step and contiguous:
+            return self._view(name, kind, self.peek(expr.index.name), resty)
+        indices = self._indices(expr.index.name)
         return None if indices is None else self._entry(name, kind, indices, resty)
+
+    def _view(self, name: str, kind: Any, part: Any, resty: Any) -> Any:
+        """Some of the first dimension of an array; a slice has no negative bound."""
+        builder = self.builder
+        begin, end, _ = take_apart(builder, types.slice2_type, part).parts
+        array = take_apart(builder, kind, self.peek(name)).parts
+        end = builder.select(builder.icmp_signed(">", end, array[1]), array[1], end)
+        size = builder.sub(end, begin)
+        size = builder.select(builder.icmp_signed("<=", end, begin), _WORD(0), size)
+        return Parts(resty, [self._address(kind, array, [begin]), size, *array[2:]])
 
     def _indices(self, name: str) -> list[Any] | None:
         """Integers that a variable holds; None if it holds anything else."""
@@ -407,6 +500,62 @@ class KernelLower(Lower):
         return Parts(resty, [self.context.cast(self.builder, *each, wanted)
                              for each, wanted in zip(given, resty.types, strict=True)])  # fmt: skip
 
+    def _get_iterator(self, resty: Any, expr: Any) -> Any:
+        kind, builder = self.typeof(expr.value.name), self.builder
+        if is_array(kind) and fields(resty) is not None:
+            place = cgutils.alloca_once(builder, _WORD)
+            builder.store(_WORD(0), place)
+            return Parts(resty, [place, self.peek(expr.value.name)])
+        if not isinstance(kind, types.RangeType):
+            return None
+        begin, end, step = take_apart(builder, kind, self.peek(expr.value.name)).parts
+        by = getattr(step, "constant", None)
+        if by not in (1, -1):
+            return None
+        place, left = (cgutils.alloca_once(builder, begin.type) for _ in range(2))
+        builder.store(begin, place)
+        count, zero = builder.sub(*((end, begin) if by == 1 else (begin, end))), begin.type(0)
+        count = builder.select(builder.icmp_signed(">", count, zero), count, zero)
+        builder.store(count, left)
+        return Parts(resty, [place, step, left])
+
+    def _next(self, resty: Any, expr: Any) -> Any:
+        kind, builder = self.typeof(expr.value.name), self.builder
+        if fields(kind) is None:
+            return None
+        iterator = take_apart(builder, kind, self.peek(expr.value.name)).parts
+        if isinstance(kind, types.ArrayIterator):
+            return self._next_entry(resty, kind.array_type, *iterator)
+        place, step, left = iterator
+        count, value = builder.load(left), builder.load(place)
+        builder.store(builder.sub(count, count.type(1), flags=["nsw"]), left)
+        builder.store(builder.add(value, step), place)
+        return Parts(resty, [value, builder.icmp_signed(">", count, count.type(0))])
+
+    def _next_entry(self, resty: Any, kind: Any, place: Any, array: Any) -> Any:
+        """The next entry of an array, if there is one."""
+        builder, parts = self.builder, take_apart(self.builder, kind, array).parts
+        index = builder.load(place)
+        valid = builder.icmp_signed("<", index, parts[1])
+        slot = cgutils.alloca_once(builder, self.context.get_value_type(kind.dtype))
+        with builder.if_then(valid):
+            entry = load_item(self.context, builder, kind, self._address(kind, parts, [index]))
+            builder.store(entry, slot)
+            builder.store(builder.add(index, _WORD(1), flags=["nsw"]), place)
+        return Parts(resty, [builder.load(slot), valid])
+
+    def _first(self, resty: Any, expr: Any) -> Any:
+        return self._of_pair(resty, expr, 0)
+
+    def _second(self, resty: Any, expr: Any) -> Any:
+        return self._of_pair(resty, expr, 1)
+
+    def _of_pair(self, resty: Any, expr: Any, k: int) -> Any:
+        kind = self.typeof(expr.value.name)
+        value = take_apart(self.builder, kind, self.peek(expr.value.name)).parts[k]
+        wanted = kind.second_type if k else kind.first_type
+        return self.context.cast(self.builder, value, wanted, resty)
+
     def _exhaust(self, resty: Any, expr: Any) -> Any:
         kind = self.typeof(expr.value.name)
         if isinstance(kind, types.BaseTuple):
@@ -421,6 +570,10 @@ class KernelLower(Lower):
         "getitem": _get_item,
         "build_tuple": _build_tuple,
         "exhaust_iter": _exhaust,
+        "getiter": _get_iterator,
+        "iternext": _next,
+        "pair_first": _first,
+        "pair_second": _second,
     }
 
     # Calls
@@ -445,6 +598,11 @@ class KernelLower(Lower):
             made = fnty.dispatcher.overloads.get(tuple(signature.args))
             if made is not None and getattr(made.library, "is_part", False):
                 return self._call_part(made, folded)
+        write = _IN_PARTS.get(fnty.typing_key) if isinstance(fnty, types.Function) else None
+        if write is not None:
+            made = write(self.context, self.builder, signature, folded)
+            if made is not None:
+                return made
         args = [whole(self.context, self.builder, value) for value in folded]
         if signature.recvr:
             args.insert(0, self.loadvar(expr.func.name))
