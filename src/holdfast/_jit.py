@@ -95,8 +95,12 @@ class _Part(_Library):
     is_part = True
 
     def add_llvm_module(self, ll_module: Any) -> None:
-        """Take the only module of a part as it is; it is optimised as a part of the whole."""
+        """Take the only module of a part as it is: there is nothing to link it with."""
         ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
         self._final_module = ll_module
 
     def finalize(self) -> None:
