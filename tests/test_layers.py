@@ -1,6 +1,6 @@
 """Folders are layers: imports go one way, and private modules stay private.
 
-    errors, _cache, _jit, _html < linalg < lcp < contact < models < mujoco < events < batch < gym
+    errors, _cache, _lowering, _shortcuts, _jit, _html < linalg < lcp < contact < models < mujoco < events < batch < gym
       < tools < experiments < cli
 
 A module may import from its own folder and from those before it. Modules whose name begins with an
@@ -21,7 +21,7 @@ import pytest
 import holdfast
 
 ROOT = Path(holdfast.__file__).parent
-BASE = ("errors", "_cache", "_jit", "_html")
+BASE = ("errors", "_cache", "_lowering", "_shortcuts", "_jit", "_html")
 LAYERS = (
     "linalg", "lcp", "contact", "models", "mujoco", "events", "batch", "gym", "tools",
     "experiments", "cli",

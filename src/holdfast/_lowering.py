@@ -26,16 +26,16 @@ from llvmlite import ir as llvm
 from numba.core import cgutils, ir, types
 from numba.core.callconv import excinfo_ptr_t
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.funcdesc import default_mangler
 from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import build_definitions
-from numba.core.funcdesc import default_mangler
 from numba.core.lowering import Lower
 from numba.core.ssa import reconstruct_ssa
 from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import (
     BaseNativeLowering,
-    NopythonTypeInference,
     NoPythonBackend,
+    NopythonTypeInference,
     PreLowerStripPhis,
 )
 from numba.core.untyped_passes import FixupArgs
@@ -85,8 +85,10 @@ def _fields(kind: Any) -> list[_Field] | None:
         return [(0, types.CPointer(number)), (2, number), (3, types.CPointer(number))]
     if isinstance(kind, types.SliceType):
         return [(k, types.intp) for k in range(3)]
-    if isinstance(kind, types.ArrayIterator) and is_array(array := kind.array_type) and (
-        array.ndim == 1 and array.layout != "F"
+    if (
+        isinstance(kind, types.ArrayIterator)
+        and is_array(array := kind.array_type)
+        and (array.ndim == 1 and array.layout != "F")
     ):
         return [(0, types.EphemeralPointer(types.uintp)), (1, kind.array_type)]
     return None
@@ -466,7 +468,8 @@ class KernelLower(Lower):
     def _set_item(self, inst: Any, index: str) -> None:
         kind, signature = self.typeof(inst.target.name), self.fndesc.calltypes[inst]
         given = self.typeof(inst.value.name)
-        if is_array(kind) and kind.layout != "F" and isinstance(given, types.Number | types.Boolean):
+        number = isinstance(given, types.Number | types.Boolean)
+        if is_array(kind) and kind.layout != "F" and number:
             indices = self._indices(index)
             if indices is not None and len(indices) == kind.ndim:
                 array = take_apart(self.builder, kind, self.peek(inst.target.name)).parts
