@@ -296,9 +296,12 @@ class CEntry:
         made._cache = _cache.cache_of(self._kernel)
         target = made._targetdescr.target_context
         file = self._kernel.__code__.co_filename
-        with _cache.compiling(made._cache, made._sig, target, file, self._announcement):
-            with global_compiler_lock, _WHILE_COMPILING.within():
-                made.compile()
+        with (
+            _cache.compiling(made._cache, made._sig, target, file, self._announcement),
+            global_compiler_lock,
+            _WHILE_COMPILING.within(),
+        ):
+            made.compile()
         return made
 
     def _announcement(self) -> str:

@@ -6,12 +6,12 @@ have none of that, and compile through fewer passes (`passes`).
 Most of what Numba writes for LLVM moves records of arrays about. An array is seven words to it, a
 record of thirty arrays two hundred; a kernel puts them together from its arguments word by word,
 stores them, loads all of them to look at one, and takes them apart again to call the next kernel.
-Here arrays and tuples stay in parts until somebody wants them whole (`KernelLower`), and a part of a
-kernel gets only the words that tell one array from another: the address, the shape, and strides if
-it is not contiguous (`leaf_types`).
+Here arrays and tuples stay in parts until somebody wants them whole (`KernelLower`), and a part of
+a kernel gets only the words that tell one array from another: the address, the shape, and strides
+if it is not contiguous (`leaf_types`).
 
-A variable that is set once is the value that it is set to, and needs no memory, nor is it deleted. A
-call of a part that cannot raise is not asked whether it has.
+A variable that is set once is the value that it is set to: it needs no memory and is not deleted.
+A part that cannot raise is not asked whether it has.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
