@@ -14,8 +14,9 @@ A variable that is set once is the value that it is set to: it needs no memory a
 A part that cannot raise is not asked whether it has.
 """
 
-# pyright: reportIncompatibleMethodOverride=false
-# (Numba's methods have no types.)
+# pyright: reportIncompatibleMethodOverride=false, reportAttributeAccessIssue=false
+# pyright: reportCallIssue=false
+# (Numba's and llvmlite's methods have no types.)
 
 from __future__ import annotations
 

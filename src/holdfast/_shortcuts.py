@@ -9,6 +9,9 @@ Compilation makes millions of small objects that live until it ends; Python's cy
 over them again and again for nothing, and is stopped meanwhile.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (Numba's properties have no types.)
+
 from __future__ import annotations
 
 import contextlib
@@ -21,7 +24,7 @@ from llvmlite.binding import ffi
 from numba import types
 from numba.core import ir, typeinfer
 from numba.core.compiler import Flags
-from numba.core.errors import TypingError
+from numba.core.errors import ForceLiteralArg, TypingError
 from numba.core.event import Event, Listener
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
@@ -108,7 +111,7 @@ def _propagate(network: Any, inferer: Any) -> list[Exception]:
     for constraint in network.constraints:
         try:
             constraint(inferer)
-        except typeinfer.ForceLiteralArg as error:
+        except ForceLiteralArg as error:
             found.append(error)
         except TypingError as error:
             text = TypingError(str(error), loc=constraint.loc, highlighting=False)
