@@ -46,8 +46,9 @@ def records(a: np.ndarray, b: np.ndarray, k: int) -> float:
     """Sum what records hand over, in branches and loops."""
     outer = Outer(Inner(a, a.shape[0]), b, 0.5)
     total = outer.x
+    given = (outer, k)
     for _ in range(2):
-        inner, rest = first_and_rest(outer, k)
+        inner, rest = first_and_rest(*given)
         nothing(outer)
         for value in inner.a:
             total += value

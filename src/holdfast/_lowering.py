@@ -28,7 +28,7 @@ from numba.core import cgutils, ir, types
 from numba.core.callconv import excinfo_ptr_t
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.funcdesc import default_mangler
-from numba.core.interpreter import Interpreter
+from numba.core.interpreter import Interpreter, peep_hole_delete_with_exit
 from numba.core.ir_utils import build_definitions
 from numba.core.lowering import Lower
 from numba.core.ssa import reconstruct_ssa
@@ -653,11 +653,12 @@ def variables(inst: Any) -> Iterator[str]:
 
 
 class _Interpreter(Interpreter):
-    """Reads bytecode; no `with`, no `**kwargs`, no long lists of arguments are looked for."""
+    """Reads bytecode; ends of `with` statements are not looked for."""
 
     def post_process(self, peepholes: Any, func_ir: Any) -> Any:
-        """Leave the function as it is."""
-        return func_ir
+        """Rewrite the function."""
+        used = [each for each in peepholes if each is not peep_hole_delete_with_exit]
+        return super().post_process(used, func_ir)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
