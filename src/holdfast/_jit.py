@@ -16,7 +16,7 @@ Python calls become machine code, and are cached. That halves the time to compil
 
 Those parts are internal to the whole: the optimiser sees all their callers, inlines what is called
 once, and does not hand over what nobody reads of an array, which is seven words. Kernels never
-index from the end of one, which Numba would look for at every access: see `_FromTheStart`.
+index from the end of one, which Numba would look for at every access.
 
 Loops over coordinates and contacts are short. Unrolled, as compilers do for long ones, they fill
 the processor's instruction cache and are slower when a step comes to them after other work. They
@@ -24,13 +24,8 @@ are vectorised, not unrolled, and a loop that sets a few numbers to zero is no c
 Vectors have four numbers even where the processor has longer ones: of eight at once, six to
 twenty coordinates would leave up to seven to be taken one by one.
 
-Most of the time to compile is spent in Numba, not in LLVM, and much of it on two questions that
-come up again and again: which of dozens of implementations an operator has for two numbers, and
-whether the compiler's options are still the same. The answers are remembered while one of our
-kernels is compiled.
-
-Compilation makes millions of small objects that live until it ends; Python's cycle collector
-walks over them again and again for nothing, and is stopped meanwhile.
+Most of the time to compile would be spent in Numba, not in LLVM: see `holdfast._lowering` and
+`holdfast._shortcuts` for what is left out.
 
 Compiling and loading must not be interrupted: what Numba has half of, it breaks on later. Ctrl-C
 reaches the main thread alone, so kernels are compiled and loaded in another one. The main thread
@@ -40,7 +35,6 @@ waits for it and can be interrupted there; the next call finds the kernel, or wa
 from __future__ import annotations
 
 import _thread
-import gc
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -50,13 +44,12 @@ from llvmlite.binding import Linkage, create_pass_builder, create_pipeline_tunin
 from numba import config, njit, types
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
-from numba.core.event import Event, Listener, register
-from numba.core.registry import cpu_target
-from numba.cpython import slicing
-from numba.np import arrayobj
+from numba.core.compiler import Compiler
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.event import register
 
-from holdfast import _cache
+from holdfast import _cache, _lowering
+from holdfast._shortcuts import OwnFlags, WhileCompiling
 
 COMPILED = not getattr(config, "DISABLE_JIT", False)  # whether kernels are
 
@@ -66,6 +59,9 @@ _ATTRIBUTES = ('"no-builtin-memset"', '"prefer-vector-width"="256"')  # of all f
 
 class _Library(JITCodeLibrary):
     """Kernels whose loops stay loops: LLVM would call `memset` to set three numbers to zero."""
+
+    is_part = False
+    raises = True
 
     def add_ir_module(self, ir_module: Any) -> None:
         for function in ir_module.functions:
@@ -102,6 +98,17 @@ class _Whole(_Library):
 class _Part(_Library):
     """A kernel that only others call: it is optimised and becomes machine code as part of them."""
 
+    is_part = True
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        """Take the only module of a part as it is: there is nothing to link it with."""
+        ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+        self._final_module = ll_module
+
     def finalize(self) -> None:
         for library in self._linking_libraries:
             self._reload_init.update(library._reload_init)
@@ -121,20 +128,6 @@ class _Part(_Library):
         """Keep no environment: it is for exceptions and printing, which kernels do not do."""
 
 
-class _Flags(Flags):
-    """Options of a compilation, which are compared at every call: faster than Numba's."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        return len(self.options)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other or (isinstance(other, _Flags) and self._values == other._values):
-            return True
-        return super().__eq__(other)
-
-
 class _Compiler(Compiler):
     """Numba's compiler, with one of these libraries."""
 
@@ -144,7 +137,11 @@ class _Compiler(Compiler):
                  *others: Any) -> None:  # fmt: skip
         library = self.library(target.codegen(), "kernel")
         library.enable_object_caching()
-        super().__init__(typing, target, library, args, result, _Flags(flags), *others)
+        super().__init__(typing, target, library, args, result, OwnFlags(flags), *others)
+
+    def define_pipelines(self) -> list[Any]:
+        """What kernels go through."""
+        return [_lowering.passes()]
 
 
 class _PartCompiler(_Compiler):
@@ -169,7 +166,7 @@ _PART = {
 _FAST = {**_PART, "fastmath": {"reassoc", "contract"}}
 
 
-_OURS = "_ZN8holdfast"  # how the names of our kernels begin when they are compiled
+_WHILE_COMPILING = WhileCompiling()
 
 ENTRIES: list[Any] = []  # all kernels that Python or C calls
 
@@ -305,7 +302,11 @@ class CEntry:
         made._cache = _cache.cache_of(self._kernel)
         target = made._targetdescr.target_context
         file = self._kernel.__code__.co_filename
-        with _cache.compiling(made._cache, made._sig, target, file, self._announcement):
+        with (
+            _cache.compiling(made._cache, made._sig, target, file, self._announcement),
+            global_compiler_lock,
+            _WHILE_COMPILING.within(),
+        ):
             made.compile()
         return made
 
@@ -337,99 +338,7 @@ class CEntry:
         function(*(0,) * (self._count - 1), argument)
 
 
-class _Remembering:
-    """Finds types of calls as Numba's typing context does, those of numbers once."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-        self._context: Any = cpu_target.typing_context
-
-    def __call__(self, function: Any, args: Any, kws: Any) -> Any:
-        plain: Any = type(self._context).resolve_function_type
-        if kws or type(function) is not types.Function or not all(map(_is_number, args)):
-            return plain(self._context, function, args, kws)
-        found = self._known.get((function, args))
-        if found is None or found.args not in getattr(function, "_impl_keys", ()):
-            found = plain(self._context, function, args, kws)
-            if found is not None:
-                self._known[function, args] = found
-        return found
-
-    def start(self) -> None:
-        """Answer for the context."""
-        self._context.resolve_function_type = self
-
-    def stop(self) -> None:
-        """Let the context answer itself."""
-        self._context.__dict__.pop("resolve_function_type", None)
-
-
-class _FromTheStart:
-    """Looks up entries and parts of arrays as C does, in our kernels: none counts from the end.
-
-    For other functions that are compiled meanwhile, Numba's own, it stays as it is.
-    """
-
-    def __init__(self) -> None:
-        self._index, self._slice = arrayobj.fix_integer_index, slicing.fix_slice
-
-    def start(self) -> None:
-        """Answer in Numba's place."""
-        arrayobj.fix_integer_index, slicing.fix_slice = self._fix_index, self._fix_slice
-
-    def stop(self) -> None:
-        """Let Numba answer."""
-        arrayobj.fix_integer_index, slicing.fix_slice = self._index, self._slice
-
-    def _fix_index(self, context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-        if not _is_ours(builder):
-            return self._index(context, builder, kind, index, size)
-        return context.cast(builder, index, kind, types.intp)
-
-    def _fix_slice(self, builder: Any, part: Any, size: Any) -> None:
-        if not _is_ours(builder):
-            self._slice(builder, part, size)
-            return
-        beyond = builder.icmp_signed(">", part.stop, size)  # as where no end is given
-        part.stop = builder.select(beyond, size, part.stop)
-
-
-def _is_ours(builder: Any) -> bool:
-    return builder.function.name.startswith(_OURS)
-
-
-def _is_number(kind: Any) -> bool:
-    return isinstance(kind, types.Number | types.Boolean)
-
-
-class _WhileCompiling(Listener):
-    """Stops the cycle collector, and remembers types, while one of our kernels is compiled."""
-
-    def __init__(self) -> None:
-        self._resume: list[bool] = []
-        self._ours: list[bool] = []
-        self._remembering, self._from_the_start = _Remembering(), _FromTheStart()
-
-    def on_start(self, event: Event) -> None:
-        data: Any = event.data
-        ours = data["dispatcher"].py_func.__module__.startswith("holdfast.")
-        self._resume.append(ours and gc.isenabled())
-        self._ours.append(ours)
-        if ours:
-            gc.disable()
-            self._remembering.start()
-            self._from_the_start.start()
-
-    def on_end(self, event: Event) -> None:
-        if self._resume.pop():
-            gc.enable()
-        self._ours.pop()
-        if not any(self._ours):
-            self._remembering.stop()
-            self._from_the_start.stop()
-
-
-register("numba:compile", _WhileCompiling())
+register("numba:compile", _WHILE_COMPILING)
 
 # Called from Python.
 entry = _entry

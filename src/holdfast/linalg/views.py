@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array, populate_array
+from numba.extending import type_callable
+
+from holdfast._lowering import Parts, in_parts, take_apart
 
 
 def vector(array: np.ndarray, begin: int, size: int) -> np.ndarray:
@@ -44,22 +45,14 @@ def _type_of_blocks(context: Any) -> Any:
     return lambda array, begin, count, rows, columns: types.Array(array.dtype, 3, "C")
 
 
-@lower_builtin(vector, types.Array, *[types.Integer] * 2)
-@lower_builtin(part, types.Array, *[types.Integer] * 3)
-@lower_builtin(blocks, types.Array, *[types.Integer] * 4)
+@in_parts(vector)
+@in_parts(part)
+@in_parts(blocks)
 def _view(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Lower all three: an array is a pointer, sizes and strides."""
-    given = make_array(signature.args[0])(context, builder, value=args[0])
+    """Write all three: an array is an address and a shape."""
     begin, *shape = (
         context.cast(builder, each, kind, types.int64)
         for each, kind in zip(args[1:], signature.args[1:], strict=True)
     )
-    strides = [given.itemsize]
-    for size in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], size))
-    view = make_array(signature.return_type)(context, builder)
-    populate_array(
-        view, builder.gep(given.data, [begin]), shape=shape, strides=strides,
-        itemsize=given.itemsize, meminfo=None,
-    )  # fmt: skip
-    return view._getvalue()
+    data = take_apart(builder, signature.args[0], args[0]).parts[0]
+    return Parts(signature.return_type, [builder.gep(data, [begin]), *shape])

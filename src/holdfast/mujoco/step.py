@@ -472,7 +472,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     s.status = status
 
 
-step_at = CEntry(_step_at, "the step", 40.0)
+step_at = CEntry(_step_at, "the step", 18.0)
 
 
 def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:

@@ -22,9 +22,9 @@ import numpy as np
 from numba import from_dtype, types
 from numba.core.cgutils import raw_memcpy
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
 
 from holdfast._jit import COMPILED
+from holdfast._lowering import Parts
 from holdfast.errors import UnsupportedError
 from holdfast.mujoco._mj import mujoco, without_callbacks
 
@@ -210,14 +210,7 @@ else:  # as intrinsics, because a kernel without reference counting cannot retur
 
         def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             entry = context.get_data_type(kind)
-            data = builder.inttoptr(args[0], entry.as_pointer())
-            size = context.get_constant(whole, context.get_abi_sizeof(entry))
-            made = make_array(array)(context, builder)
-            populate_array(
-                made, data, shape=args[1:], strides=[builder.mul(args[2], size), size],
-                itemsize=size, meminfo=None,
-            )  # fmt: skip
-            return made._getvalue()
+            return Parts(array, [builder.inttoptr(args[0], entry.as_pointer()), *args[1:]])
 
         return array(whole, whole, whole), codegen
 
