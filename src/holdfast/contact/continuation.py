@@ -50,9 +50,9 @@ from holdfast.linalg import block_lu
 
 STIFFEST = 0.05  # least compliance that a path begins with, over the squared lengths of all rows
 MORE = 10.0  # factor of it where Newton's method does not settle
-LESS, LEAST = 0.1, 1e-4  # factor of the compliance from point to point: at first, and at least
-CUT = 0.35  # power of that factor after a step that failed
-FOLDS = 0.95  # the same factor at which a fold is taken to be between points
+FALL, MOST_FALL = 2.3, 9.2  # of log rho from a point of the path to the next: at first, at most
+CUT = 0.35  # factor of it after a step that failed
+FOLDS = 0.05  # fall below which a fold is taken to be between points
 FIRST_STEPS = 30  # Newton steps to the first point
 SETTLES = 0.7  # part of its residual that a Newton step may leave
 FAR = 1e3  # times the motion: such residuals lead nowhere
@@ -313,7 +313,7 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
         for k in range(sy.row[i], sy.row[i + 1]):
             v.r[k] = 0.0
     relative_speeds(sy, isl, sy.y0, v.uk)
-    total, less, reached, fresh = 0, LESS, first, False
+    total, fall, reached, fresh = 0, FALL, first, False
     fill(isl, v.trial, 0.0)
     while begins and total < limit:
         fill(isl, v.d, 0.0)
@@ -327,7 +327,7 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
             break
         reached *= MORE
     while total < limit and reached > last:
-        rho = max(less * reached, last)
+        rho = max(np.exp(-fall) * reached, last)
         target = max(o.on_path, ROUNDING / rho) * sigma
         combine(isl, v.y, rho / reached - 1.0, v.trial, v.d)
         good, count = correct(sy, isl, size, v, CG_work, rho, target, FAR * sigma)
@@ -337,7 +337,8 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
             store(sy, isl, v.new, v.best)
             combine(isl, v.d, 0.0, v.d, v.y)
             predict(sy, isl, v)
-            less = max(less ** (2.0 * QUICK / max(count, 1)), LEAST) if count <= QUICK else less
+            if count <= QUICK:
+                fall = min(fall * 2.0 * QUICK / max(count, 1), MOST_FALL)
             continue
         if not fresh:  # the factors may be those of other states
             residual(sy, isl, v, v.y, reached, v.residual)
@@ -345,8 +346,8 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
             block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
             predict(sy, isl, v)
             fresh, total = True, total + 1
-        less **= CUT
-        if less > FOLDS:
+        fall *= CUT
+        if fall < FOLDS:
             past = max(PAST * reached, last)
             passed, reached, count = pass_fold(
                 sy, isl, size, v, CG_work, o, reached, past, sigma, limit - total
@@ -355,7 +356,7 @@ def follow_compliance(sy: System, isl: Island, size: int, v: Vectors, CG_work: n
             residual(sy, isl, v, v.y, reached, v.residual)
             store(sy, isl, v.new, v.best)
             predict(sy, isl, v)
-            less, fresh = LESS, False
+            fall, fresh = FALL, False
             if not passed:
                 break
     store(sy, isl, v.best, v.r)
