@@ -5,8 +5,9 @@ With one compliance :math:`\rho` about zero for all rigid rows the change d of t
 .. math:: F(d, \rho) = d - \sum_i G_i^T r_i(u^0 + G d;\, \rho) = 0 .
 
 If there is much of it, there is one solution, and it is followed as the compliance falls: the
-solution for one compliance is where Newton's method starts for the next. Nothing in this depends
-on the order of constraints, on their frames, or on an earlier answer.
+tangent of the path predicts the solution for less of it, and Newton's method corrects that, with
+steps that become longer where it settles and shorter where it does not. Nothing in this depends on
+the order of constraints, on their frames, or on an earlier answer.
 
 Friction may turn the path back: at some compliance two solutions meet, and below it there is
 neither. Pseudo-arclength continuation goes round such a fold. Its unknowns are d and

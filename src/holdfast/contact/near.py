@@ -3,8 +3,9 @@
 Lists reach as far as bodies can move in a step. Much of what is listed is not touched: a chain that
 swings has hundreds of contacts and limits within reach, and a few that matter. So the solve begins
 with those that are closed, that the motion before or the free motion closes by half, and with
-everything that has no open state; what its motion would exceed is added, until
-nothing is. The rest carries nothing, and the answer is one of the whole problem.
+everything that has no open state, if that is less than half of all; what its motion would exceed is
+added, until nothing is. Islands that this does not change keep their answers. The rest carries
+nothing, and the answer is one of the whole problem.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
