@@ -1,20 +1,27 @@
 r"""Primal-dual interior-point method for an island, from nothing.
 
-In the coordinates :math:`z = (\mu r_N, r_T)` and :math:`s = (u_N/\mu + |u_T|, u_T)` the law of a
-contact with friction is (De Saxcé)
+A contact with friction has the normal impulse :math:`N`, the part :math:`\rho`, :math:`|\rho| < 1`,
+of the friction that it may carry, :math:`r_T = \mu N \rho`, the normal speed :math:`s` and the
+speed :math:`\sigma` of sliding. With compliance :math:`\epsilon` about zero Coulomb's law is
 
-.. math:: s \in \mathcal L, \quad z \in \mathcal L, \quad s^T z = 0
+.. math::
 
-with the second-order cone :math:`\mathcal L`. Mehrotra's predictor and corrector follow the central
-path in Nesterov and Todd's scaling W. A step eliminates s and z: each constraint contributes
-:math:`C = W^{-2}` to the Newton matrix. The derivative of :math:`|u_T|` is part of it, which makes
-the matrix unsymmetric; without it the method stalls. Normals without friction have a scalar cone,
-dry friction a box, other rows are linear.
+    u_N + \epsilon N = s, \quad u_T + \epsilon r_T = -\sigma \rho, \quad
+    N s = \tau, \quad \sigma \kappa = \tau, \quad \kappa = \mu N (1 - |\rho|^2) / 2
 
-Friction makes the problem non-monotone. Steps that end close to the boundary of a cone then lead to
-where feasibility is lost faster than complementarity is gained; with steps that keep a little more
-distance than is usual for convex problems, and that aim at a larger part of the gap where the
-predictor is short, that is rare.
+for :math:`\tau = 0`: where it slides :math:`|\rho| = 1`, else :math:`\sigma = 0`. For
+:math:`\tau > 0` everything is smooth, and as it vanishes the solutions follow the central path.
+Mehrotra's predictor and corrector do, with all second-order terms, those of :math:`N \rho` and
+:math:`\sigma \rho` included. A step eliminates all but the motion: each constraint contributes its
+derivative :math:`C = -\partial r/\partial u` to the Newton matrix, as elsewhere.
+
+It is the choice of unknowns that makes long steps possible. At a contact that opens all of them
+converge, to :math:`N = 0` and to what :math:`\rho` and :math:`\sigma` then are. In the unknowns
+:math:`r_T` and :math:`\sigma / \mu N` the latter grows beyond all bounds; and in De Saxcé's form
+of the law the length :math:`|u_T|` has no derivative where a contact sticks.
+
+Normals without friction have the first two equations of each kind, dry friction a box, other rows
+are linear.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -27,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import inlined, kernel
+from holdfast.contact.cone import OPEN, SLIDE, STICK, natural_map
 from holdfast.contact.newton import (
     Island,
     Vectors,
@@ -37,92 +45,77 @@ from holdfast.contact.newton import (
     rebuild,
     relative_speeds,
 )
-from holdfast.contact.system import DISC, HELD, LINEAR, System, add_impulse, speeds
+from holdfast.contact.system import DISC, LINEAR, NOTHING, System, add_impulse, speeds
 from holdfast.linalg import block_lu
 from holdfast.linalg.vectors import square
 
-SOC, SCALAR, BOX, PLAIN = range(4)  # kinds of cones
+FRICTION, NORMAL, BOX, PLAIN = range(4)  # kinds of constraints
 TINY = 1e-14  # pivots of the Newton matrix, whose diagonal is at least about one
-MOST = 6  # rows of a constraint
 KEEP = 0.95  # part of the way to the boundary that a step may take
-STALLED = 15  # iterations without progress after which there will be none
+SHORT = 0.15  # steps after which the path is taken to turn
+TURNS = 2  # steps along its tangent, at least, that follow
+LONG = 0.9  # change of the gap along the tangent, relative
+HALF, NEAR = 0.7, 0.9  # part of the way to the boundary of such steps, and of their sum
+STALLED = 25  # iterations without progress, most of them round folds, after which there is none
+LATE, LATE_STALLED = 1e-5, 4  # near the end of the path it is rounding that stops it
 HARDLY = 0.95  # factor of the residual that counts as progress
-LATE = 1e-5  # residual from which on steps that gain less than this are too short to be worth it
-GAIN = 0.6
-SMALLEST = 1e-300  # determinant of a vector on the boundary of its cone
+SMALLEST = 1e-300
+ROUNDING = 1e-15  # of 1 - |rho|^2
 
 
 class Interior(NamedTuple):
-    """Work arrays by row, and by constraint."""
+    """Work arrays by row; what a constraint has only one of is in the place of its first row."""
 
-    z: np.ndarray  # impulses in the coordinates of the cone
-    s: np.ndarray  # speeds in them; of a box the multiplier of its lower side
-    w: np.ndarray  # scaling point; of a box the multiplier of its upper side
-    dz: np.ndarray
+    x: np.ndarray  # impulses; of a contact with friction N and rho
+    s: np.ndarray  # normal speed; of a box the multiplier of its lower side
+    w: np.ndarray  # speed of sliding; of a box the multiplier of its upper side
+    dx: np.ndarray
     ds: np.ndarray
-    p: np.ndarray  # primal residual
-    t: np.ndarray  # right-hand side of complementarity
-    eta: np.ndarray  # (n,) size of the scaling
-    small: np.ndarray  # (4, MOST)
+    dw: np.ndarray
+    p: np.ndarray  # residual
+    b: np.ndarray  # speeds that the step is to make, by what impulses alone answer
+    e: np.ndarray  # second-order terms of the impulses
+    t: np.ndarray  # right-hand side of the complementarity of s
+    a: np.ndarray  # the same of w
+    tx: np.ndarray  # tangent of the path, by the logarithm of the gap: of x
+    ts: np.ndarray
+    tw: np.ndarray
 
 
 @inlined
 def kind_of(sy: System, i: int) -> int:
-    """Return the cone of a constraint."""
+    """Return the kind of a constraint."""
     if sy.normal[i] == 1:
-        return SOC if sy.tangent[i] == DISC else SCALAR
-    return BOX if sy.tangent[i] == DISC else PLAIN
+        return FRICTION if sy.tangent[i] == DISC else NORMAL
+    return BOX if sy.tangent[i] == DISC and sy.bound[i] > 0.0 else PLAIN
 
 
 @inlined
-def apply_scaling(w: np.ndarray, first: int, dim: int, eta: float, sign: float, x: np.ndarray,
-                  x_at: int, out: np.ndarray, out_at: int) -> None:  # fmt: skip
-    """Fill dim entries of out with ``W x``; with 1/eta and a negative sign with ``W^-1 x``."""
-    w0, head, along = w[first], x[x_at], 0.0
-    for e in range(1, dim):
-        along += w[first + e] * x[x_at + e]
-    share = along / (1.0 + w0) + sign * head
-    out[out_at] = eta * (w0 * head + sign * along)
-    for e in range(1, dim):
-        out[out_at + e] = eta * (x[x_at + e] + w[first + e] * share)
+def compliance_of(sy: System, i: int, k: int, epsilon: float) -> float:
+    """Return the compliance of row k, which is linear."""
+    return sy.R[k] if sy.tangent[i] == LINEAR and sy.R[k] > 0.0 else epsilon
 
 
 @inlined
-def determinant(x: np.ndarray, first: int, dim: int) -> float:
-    """Return ``x_0^2 - |x_1|^2``, at least almost zero."""
-    tail = 0.0
-    for e in range(1, dim):
-        tail += square(x[first + e])
-    tail = np.sqrt(tail)
-    return max((x[first] - tail) * (x[first] + tail), SMALLEST)
+def square_length(x: np.ndarray, first: int, end: int) -> float:
+    """Return the sum of squares of a tangential part."""
+    total = 0.0
+    for k in range(first + 1, end):
+        total += x[k] * x[k]
+    return total
 
 
-@kernel
-def reach(x: np.ndarray, dx: np.ndarray, first: int, dim: int) -> float:
-    """Return the largest t, at most a huge one, with ``x + t dx`` in the second-order cone."""
-    a, b = square(dx[first]), x[first] * dx[first]
-    for e in range(1, dim):
-        a -= square(dx[first + e])
-        b -= x[first + e] * dx[first + e]
-    c = determinant(x, first, dim)
-    longest = -x[first] / dx[first] if dx[first] < 0.0 else 1e300
-    root = b * b - a * c
-    if root >= 0.0:
-        root = np.sqrt(root)
-        q = -(b + root) if b >= 0.0 else root - b  # no cancellation
-        if a != 0.0 and q / a > 0.0:
-            longest = min(longest, q / a)
-        if q != 0.0 and c / q > 0.0:
-            longest = min(longest, c / q)
-    return longest
+@inlined
+def spare_friction(sy: System, it: Interior, i: int) -> float:
+    """Return kappa: how far friction is from its limit."""
+    first = sy.row[i]
+    spare = max(1.0 - square_length(it.x, first, sy.row[i + 1]), ROUNDING)
+    return 0.5 * sy.mu[i] * it.x[first] * spare
 
 
 @kernel
 def begin(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> float:
-    """Fill a starting point far from all boundaries; return its scale, a speed.
-
-    Impulses begin with this part of the scale.
-    """
+    """Fill a starting point far from all boundaries; return its scale, a speed."""
     combine(isl, sy.y0, 0.0, sy.y0, v.y)
     relative_speeds(sy, isl, v.y, v.u)
     size = 0.0
@@ -134,228 +127,235 @@ def begin(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> fl
     for i in isl.member:
         kind, first = kind_of(sy, i), sy.row[i]
         for k in range(first, sy.row[i + 1]):
-            it.z[k] = it.s[k] = it.w[k] = it.dz[k] = it.ds[k] = it.t[k] = 0.0
-        if kind in (SOC, SCALAR):
-            it.z[first], it.s[first] = start * size, size
+            it.x[k] = it.s[k] = it.w[k] = it.dx[k] = it.ds[k] = it.dw[k] = it.e[k] = 0.0
+        if kind == FRICTION:
+            it.x[first], it.s[first], it.w[first] = start * size, size, 2.0 * size / sy.mu[i]
+        elif kind == NORMAL:
+            it.x[first], it.s[first] = start * size, size
         elif kind == BOX:
             it.s[first] = it.w[first] = size
     return size
 
 
 @kernel
-def scale_contact(sy: System, i: int, it: Interior, u: np.ndarray, C_out: np.ndarray,
-                  at: int) -> None:  # fmt: skip
-    """Fill the primal residual, the scaling and the derivative C of a contact with friction.
-
-    ``C = D W^-2 D+`` with ``D = diag(1/mu, 1, ...)`` and the derivative of |u_T| in the first row
-    of D+.
-    """
-    first, dim, mu = sy.row[i], sy.row[i + 1] - sy.row[i], sy.mu[i]
-    speed = inner = 0.0
+def linearise_friction(sy: System, i: int, it: Interior, u: np.ndarray, epsilon: float,
+                       C_out: np.ndarray, at: int) -> None:  # fmt: skip
+    """Fill residual and derivative of a contact with friction."""
+    first, end, mu = sy.row[i], sy.row[i + 1], sy.mu[i]
+    dim, N, s, w = end - first, it.x[first], it.s[first], it.w[first]
+    length2 = square_length(it.x, first, end)
+    it.p[first] = u[first] - s
+    for k in range(first + 1, end):
+        it.p[k] = u[k] + w * it.x[k]
+    part = 1.0 / (1.0 + length2)
+    head, across = N / (s + epsilon * N), mu * N / (w + epsilon * mu * N)
+    soft = w / (w + epsilon * mu * N * max(1.0 - length2, 0.0) * part)
+    pull, bend = 2.0 * mu * part * head * soft, -2.0 * part * across * soft
+    C_out[at] = head
     for e in range(1, dim):
-        speed += square(u[first + e])
-        it.p[first + e] = u[first + e] - it.s[first + e]
-    speed = np.sqrt(speed)
-    it.p[first] = u[first] / mu + speed - it.s[first]
-    a = np.sqrt(determinant(it.s, first, dim))
-    c = np.sqrt(determinant(it.z, first, dim))
-    for e in range(dim):
-        inner += it.s[first + e] / a * (it.z[first + e] / c)
-    part, sign = 0.5 / np.sqrt(0.5 * (1.0 + inner)), 1.0
-    for e in range(dim):
-        it.w[first + e] = (it.s[first + e] / a + sign * it.z[first + e] / c) * part
-        sign = -1.0
-    it.eta[i] = np.sqrt(a / c)
-    inverse, w0 = c / a, it.w[first]
-    turn = 1.0 / speed if speed > 0.0 else 0.0
-    for e in range(dim):
-        if e == 0:
-            left, head = 1.0 / mu, (2.0 * w0 * w0 - 1.0) * inverse
-        else:
-            left, head = 1.0, -2.0 * w0 * it.w[first + e] * inverse
-        C_out[at + e * dim] = left * head / mu
+        C_out[at + e] = 0.0
+        C_out[at + e * dim] = pull * it.x[first + e]
         for f in range(1, dim):
-            if e == 0:
-                entry = -2.0 * w0 * it.w[first + f] * inverse
-            else:
-                entry = (2.0 * it.w[first + e] * it.w[first + f] + (e == f)) * inverse
-            C_out[at + e * dim + f] = left * (entry + head * u[first + f] * turn)
+            C_out[at + e * dim + f] = bend * it.x[first + e] * it.x[first + f]
+        C_out[at + e * (dim + 1)] += across
 
 
 @kernel
-def linearise(sy: System, isl: Island, it: Interior, v: Vectors, rho: float) -> None:
-    """Fill residuals, scalings and the derivatives C; speeds at v.y are in v.u."""
+def linearise(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float) -> None:
+    """Fill residuals and derivatives C; speeds, with those of compliance, are in v.u."""
     for i in isl.member:
         first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
         kind, at = kind_of(sy, i), isl.C_at[i]
+        if kind == FRICTION:
+            linearise_friction(sy, i, it, v.u, epsilon, isl.C, at)
+            continue
         for k in range(at, at + dim * dim):
             isl.C[k] = 0.0
-        if kind == SOC:
-            scale_contact(sy, i, it, v.u, isl.C, at)
-            continue
-        for k in range(first, first + dim):
-            it.p[k] = 0.0
-        if kind == SCALAR:
-            it.p[first] = v.u[first] - it.s[first]
-            isl.C[at] = it.z[first] / it.s[first]
-        elif kind == BOX:
-            b, x = sy.bound[i], it.z[first]
-            it.p[first] = v.u[first] - it.s[first] + it.w[first]
-            if b > 0.0:
-                isl.C[at] = 1.0 / (it.s[first] / (x + b) + it.w[first] / (b - x))
-            continue
-        if sy.tangent[i] == HELD or sy.tangent[i] == LINEAR:
-            for e in range(sy.normal[i], dim):
-                k = first + e
-                it.p[k] = v.u[k] + sy.R[k] * it.z[k]
-                isl.C[at + e * dim + e] = 1.0 / max(sy.R[k], rho)
-
-
-@kernel
-def gap_of(sy: System, isl: Island, it: Interior) -> float:
-    """Return the mean product of complementary variables."""
-    total, cones = 0.0, 0
-    for i in isl.member:
-        first, dim, kind = sy.row[i], sy.row[i + 1] - sy.row[i], kind_of(sy, i)
-        if kind == SOC:
-            for e in range(dim):
-                total += it.s[first + e] * it.z[first + e]
-            cones += 1
-        elif kind == SCALAR:
-            total += it.s[first] * it.z[first]
-            cones += 1
-        elif kind == BOX and sy.bound[i] > 0.0:
-            total += it.s[first] * (it.z[first] + sy.bound[i])
-            total += it.w[first] * (sy.bound[i] - it.z[first])
-            cones += 2
-    return total / max(cones, 1)
-
-
-@kernel
-def aim_contact(it: Interior, first: int, dim: int, eta: float, tau: float,
-                corrector: bool) -> None:  # fmt: skip
-    """Fill it.t of a contact with friction: its right-hand side over lambda."""
-    l, a, b = it.small[0], it.small[1], it.small[2]
-    apply_scaling(it.w, first, dim, eta, 1.0, it.z, first, l, 0)
-    for e in range(dim):
-        a[e] = b[e] = 0.0
-    if corrector:
-        apply_scaling(it.w, first, dim, 1.0 / eta, -1.0, it.ds, first, a, 0)
-        apply_scaling(it.w, first, dim, eta, 1.0, it.dz, first, b, 0)
-    head = tau
-    for e in range(dim):
-        head -= l[e] * l[e] + a[e] * b[e]
-    inner = l[0] * head
-    for e in range(1, dim):
-        side = -2.0 * l[0] * l[e] - a[0] * b[e] - b[0] * a[e]
-        inner -= l[e] * side
-        a[e] = side
-    it.t[first] = inner / determinant(l, 0, dim)
-    for e in range(1, dim):
-        it.t[first + e] = (a[e] - l[e] * it.t[first]) / l[0]
-
-
-@kernel
-def aim(sy: System, isl: Island, it: Interior, tau: float, corrector: bool) -> None:
-    """Fill it.t, the right-hand sides of complementarity that aim at a gap of tau."""
-    for i in isl.member:
-        first, dim, kind = sy.row[i], sy.row[i + 1] - sy.row[i], kind_of(sy, i)
-        if kind == SOC:
-            aim_contact(it, first, dim, it.eta[i], tau, corrector)
-        elif kind == SCALAR:
-            t = tau - it.s[first] * it.z[first]
-            if corrector:
-                t -= it.ds[first] * it.dz[first]
-            it.t[first] = t / it.z[first]
-        elif kind == BOX and sy.bound[i] > 0.0:
-            low, high = it.z[first] + sy.bound[i], sy.bound[i] - it.z[first]
-            a, b = tau - it.s[first] * low, tau - it.w[first] * high
-            if corrector:
-                a -= it.ds[first] * it.dz[first]
-                b += it.t[first] * it.dz[first]
-            it.t[first] = a / low - b / high
-            it.ds[first] = a / low  # of the lower multiplier alone, for `step_of`
-
-
-@kernel
-def respond(sy: System, isl: Island, it: Interior, i: int, x: np.ndarray,
-            out: np.ndarray) -> None:  # fmt: skip
-    """Fill the impulses of constraint i by which complementarity answers speeds x.
-
-    ``W^-1 (t - W^-1 x)`` for a contact with friction: the two terms nearly cancel, and would lose
-    their digits in ``W^-2``.
-    """
-    first, dim, at = sy.row[i], sy.row[i + 1] - sy.row[i], isl.C_at[i]
-    if kind_of(sy, i) != SOC:
         for e in range(dim):
-            out[first + e] = isl.C[at + e * dim + e] * (it.t[first + e] - x[first + e])
-        return
-    y = it.small[3]
-    inverse = 1.0 / it.eta[i]
-    apply_scaling(it.w, first, dim, inverse, -1.0, x, first, y, 0)
-    for e in range(dim):
-        y[e] = it.t[first + e] - y[e]
-    apply_scaling(it.w, first, dim, inverse, -1.0, y, 0, out, first)
+            k = first + e
+            it.p[k] = 0.0
+            if sy.tangent[i] != NOTHING and kind != BOX and e >= sy.normal[i]:
+                soft = compliance_of(sy, i, k, epsilon)
+                it.p[k] = v.u[k] + sy.R[k] * it.x[k]
+                isl.C[at + e * (dim + 1)] = 1.0 / soft
+        x = it.x[first] if dim > 0 else 0.0
+        if kind == NORMAL:
+            it.p[first] = v.u[first] - it.s[first]
+            isl.C[at] = x / (it.s[first] + epsilon * x)
+        elif kind == BOX:
+            low, high = x + sy.bound[i], sy.bound[i] - x
+            it.p[first] = v.u[first] - it.s[first] + it.w[first]
+            isl.C[at] = 1.0 / (it.s[first] / low + it.w[first] / high + epsilon)
 
 
 @kernel
-def step_of(sy: System, isl: Island, it: Interior, v: Vectors) -> None:
-    """Fill v.step, it.dz and it.ds for the right-hand sides it.t; A holds its factors."""
+def gap_after(sy: System, isl: Island, it: Interior, t: float) -> float:
+    """Return the mean product of complementary variables after a step of length t."""
+    total, count = 0.0, 0
+    for i in isl.member:
+        first, kind = sy.row[i], kind_of(sy, i)
+        if kind == PLAIN:
+            continue
+        count += 1 if kind == NORMAL else 2
+        x, s = it.x[first] + t * it.dx[first], it.s[first] + t * it.ds[first]
+        w = it.w[first] + t * it.dw[first]
+        if kind == BOX:
+            total += s * (x + sy.bound[i]) + w * (sy.bound[i] - x)
+            continue
+        total += s * x
+        if kind == FRICTION:
+            spare = 1.0
+            for k in range(first + 1, sy.row[i + 1]):
+                spare -= square(it.x[k] + t * it.dx[k])
+            total += 0.5 * w * sy.mu[i] * x * max(spare, ROUNDING)
+    return total / max(count, 1)
+
+
+@kernel
+def aim(sy: System, isl: Island, it: Interior, part: float, products: float, tau: float,
+        corrector: bool) -> None:  # fmt: skip
+    """Fill it.t, it.a and it.b, what the step is to bring.
+
+    Args:
+        sy, isl, it: the island and its variables.
+        part: of the residual that is to vanish.
+        products, tau: complementary products are to change by tau less this part of them.
+        corrector: whether second-order terms are taken from the step before.
+    """
+    for i in isl.member:
+        first, end, kind = sy.row[i], sy.row[i + 1], kind_of(sy, i)
+        for k in range(first, end):
+            it.b[k] = -part * it.p[k]
+        if kind == PLAIN:
+            continue
+        x, dx = it.x[first], it.dx[first]
+        second = it.ds[first] * dx if corrector else 0.0
+        if kind == BOX:
+            low, high = x + sy.bound[i], sy.bound[i] - x
+            it.t[first] = tau - products * it.s[first] * low - second
+            it.a[first] = tau - products * it.w[first] * high
+            it.a[first] += it.dw[first] * dx if corrector else 0.0
+            it.b[first] += it.t[first] / low - it.a[first] / high
+            continue
+        it.t[first] = tau - products * it.s[first] * x - second
+        it.b[first] += it.t[first] / x
+        if kind == NORMAL:
+            continue
+        mu, w, dw = sy.mu[i], it.w[first], it.dw[first]
+        spare = spare_friction(sy, it, i)
+        it.a[first] = tau - products * w * spare
+        if corrector:
+            inner = change2 = 0.0
+            for k in range(first + 1, end):
+                inner += it.x[k] * it.dx[k]
+                change2 += square(it.dx[k])
+                it.b[k] -= dw * it.dx[k]
+                it.e[k] = mu * dx * it.dx[k]
+            it.a[first] -= dw * dx * spare / x
+            it.a[first] += mu * ((w * dx + dw * x) * inner + 0.5 * w * x * change2)
+        for k in range(first + 1, end):
+            if not corrector:
+                it.e[k] = 0.0
+            it.b[k] -= it.x[k] * it.a[first] / spare
+
+
+@kernel
+def respond(sy: System, isl: Island, it: Interior, i: int, g: np.ndarray, epsilon: float,
+            out: np.ndarray) -> None:  # fmt: skip
+    """Fill the change of the impulses of constraint i where the motion changes its speeds by g."""
+    first, dim, at = sy.row[i], sy.row[i + 1] - sy.row[i], isl.C_at[i]
+    for e in range(dim):
+        total = it.e[first + e]
+        for f in range(dim):
+            k = first + f
+            total += isl.C[at + e * dim + f] * (it.b[k] - epsilon * it.e[k] - g[k])
+        out[first + e] = total
+
+
+@kernel
+def step_of_friction(sy: System, it: Interior, i: int, g: np.ndarray, change: np.ndarray,
+                     epsilon: float, part: float) -> None:  # fmt: skip
+    """Fill the step of a contact with friction whose impulses change by this much."""
+    first, end, mu = sy.row[i], sy.row[i + 1], sy.mu[i]
+    N, w, dN = it.x[first], it.w[first], change[first]
+    it.dx[first] = dN
+    it.ds[first] = g[first] + epsilon * dN + part * it.p[first]
+    inner = turn = 0.0
+    for k in range(first + 1, end):
+        it.dx[k] = (it.b[k] - g[k] - epsilon * change[k]) / w + it.x[k] * dN / N
+        inner += it.x[k] * it.dx[k]
+    inner *= 2.0 / (1.0 + square_length(it.x, first, end))
+    for k in range(first + 1, end):
+        it.dx[k] -= it.x[k] * inner
+        turn += it.x[k] * it.dx[k]
+    spare = spare_friction(sy, it, i)
+    it.dw[first] = (it.a[first] + w * mu * N * turn) / spare - w * dN / N
+
+
+@kernel
+def step_of(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float,
+            part: float) -> None:  # fmt: skip
+    """Fill v.step, it.dx, it.ds and it.dw for what `aim` has filled; A holds its factors."""
     fill(isl, v.step, 0.0)
     for i in isl.member:
-        first = sy.row[i]
-        respond(sy, isl, it, i, it.p, v.uk)
-        if kind_of(sy, i) == SOC:
-            v.uk[first] /= sy.mu[i]
-        add_impulse(sy, i, v.uk, v.step)
+        for k in range(sy.row[i], sy.row[i + 1]):
+            v.uk[k] = 0.0
+        respond(sy, isl, it, i, v.uk, epsilon, v.new)
+        add_impulse(sy, i, v.new, v.step)
     block_lu.solve(isl.pattern, isl.trees, isl.A, v.step)
     for i in isl.member:
         first, end, kind = sy.row[i], sy.row[i + 1], kind_of(sy, i)
         speeds(sy, i, v.step, v.uk)
-        if kind == SOC:
-            speed = rate = 0.0
-            for k in range(first + 1, end):
-                speed += square(v.u[k])
-                rate += v.u[k] * v.uk[k]
-            v.uk[first] /= sy.mu[i]
-            if speed > 0.0:
-                v.uk[first] += rate / np.sqrt(speed)
+        respond(sy, isl, it, i, v.uk, epsilon, v.new)
+        if kind == FRICTION:
+            step_of_friction(sy, it, i, v.uk, v.new, epsilon, part)
+            continue
         for k in range(first, end):
-            v.new[k] = it.p[k] + v.uk[k]
-        respond(sy, isl, it, i, v.new, it.dz)
-        if kind == SOC:
-            for k in range(first, end):
-                it.ds[k] = v.uk[k] + it.p[k]
-        elif kind == SCALAR:
-            it.ds[first] = v.uk[first] + it.p[first]
-        elif kind == BOX and sy.bound[i] > 0.0:
-            low, high = it.z[first] + sy.bound[i], sy.bound[i] - it.z[first]
-            lower = it.ds[first]
-            upper = lower - it.t[first]
-            it.ds[first] = lower - it.s[first] * it.dz[first] / low
-            it.t[first] = upper + it.w[first] * it.dz[first] / high  # step of the upper multiplier
+            it.dx[k] = v.new[k]
+        if kind == NORMAL:
+            it.ds[first] = v.uk[first] + epsilon * it.dx[first] + part * it.p[first]
+        elif kind == BOX:
+            low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
+            it.ds[first] = (it.t[first] - it.s[first] * it.dx[first]) / low
+            it.dw[first] = (it.a[first] + it.w[first] * it.dx[first]) / high
+
+
+@inlined
+def until_zero(x: float, dx: float) -> float:
+    """Return how long a step may be for x to stay positive."""
+    return -x / dx if dx < 0.0 else np.inf
+
+
+@kernel
+def until_sliding(x: np.ndarray, dx: np.ndarray, first: int, end: int) -> float:
+    """Return how long a step may be for rho to stay within the unit ball."""
+    a = b = 0.0
+    for k in range(first + 1, end):
+        a += square(dx[k])
+        b += x[k] * dx[k]
+    c = max(1.0 - square_length(x, first, end), ROUNDING)
+    root = b + np.sqrt(b * b + a * c)
+    return c / root if root > 0.0 else np.inf
 
 
 @kernel
 def longest_step(sy: System, isl: Island, it: Interior) -> float:
-    """Return the largest step, at most 1, that keeps all cones."""
-    t = 1.0
+    """Return the length of the longest step, at most 1/KEEP, to a boundary."""
+    t = 1.0 / KEEP
     for i in isl.member:
-        first, dim, kind = sy.row[i], sy.row[i + 1] - sy.row[i], kind_of(sy, i)
-        if kind == SOC:
-            t = min(t, reach(it.s, it.ds, first, dim), reach(it.z, it.dz, first, dim))
+        first, kind = sy.row[i], kind_of(sy, i)
+        if kind == PLAIN:
             continue
-        if kind == PLAIN or (kind == BOX and not sy.bound[i] > 0.0):
+        t = min(t, until_zero(it.s[first], it.ds[first]))
+        if kind == BOX:
+            low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
+            t = min(t, until_zero(low, it.dx[first]), until_zero(high, -it.dx[first]))
+            t = min(t, until_zero(it.w[first], it.dw[first]))
             continue
-        if it.ds[first] < 0.0:
-            t = min(t, -it.s[first] / it.ds[first])
-        low = it.z[first] + sy.bound[i] if kind == BOX else it.z[first]
-        if it.dz[first] < 0.0:
-            t = min(t, -low / it.dz[first])
-        if kind == BOX and it.t[first] < 0.0:
-            t = min(t, -it.w[first] / it.t[first])
-        if kind == BOX and it.dz[first] > 0.0:
-            t = min(t, (sy.bound[i] - it.z[first]) / it.dz[first])
+        t = min(t, until_zero(it.x[first], it.dx[first]))
+        if kind == FRICTION:
+            t = min(t, until_zero(it.w[first], it.dw[first]))
+            t = min(t, until_sliding(it.x, it.dx, first, sy.row[i + 1]))
     return t
 
 
@@ -363,39 +363,140 @@ def longest_step(sy: System, isl: Island, it: Interior) -> float:
 def move(sy: System, isl: Island, it: Interior, t: float) -> None:
     """Take a step of length t."""
     for i in isl.member:
-        kind = kind_of(sy, i)
-        for k in range(sy.row[i], sy.row[i + 1]):
-            it.z[k] += t * it.dz[k]
-            it.s[k] += t * it.ds[k]
-            if kind == BOX:
-                it.w[k] += t * it.t[k]
+        first = sy.row[i]
+        for k in range(first, sy.row[i + 1]):
+            it.x[k] += t * it.dx[k]
+        if kind_of(sy, i) != PLAIN:
+            it.s[first] += t * it.ds[first]
+            it.w[first] += t * it.dw[first]
 
 
 @kernel
 def impulses(sy: System, isl: Island, it: Interior, r_out: np.ndarray) -> None:
     """Fill the impulses along the rows."""
     for i in isl.member:
-        for k in range(sy.row[i], sy.row[i + 1]):
-            r_out[k] = it.z[k]
-        if kind_of(sy, i) == SOC:
-            r_out[sy.row[i]] /= sy.mu[i]
+        first, end = sy.row[i], sy.row[i + 1]
+        for k in range(first, end):
+            r_out[k] = it.x[k]
+        if kind_of(sy, i) == FRICTION:
+            for k in range(first + 1, end):
+                r_out[k] *= sy.mu[i] * it.x[first]
 
 
 @kernel
-def residual(sy: System, isl: Island, it: Interior, gap: float) -> float:
-    """Return the largest primal residual, or the root of the gap; infinite if one is NaN."""
-    worst = np.sqrt(gap)
+def path_states(sy: System, isl: Island, it: Interior, state_out: np.ndarray) -> None:
+    """Fill the states to which constraints tend: of two complementary variables one vanishes."""
+    for i in isl.member:
+        first, kind = sy.row[i], kind_of(sy, i)
+        state = STICK
+        if kind == BOX:
+            low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
+            state = SLIDE if it.s[first] > low or it.w[first] > high else STICK
+        elif kind == PLAIN:
+            state = SLIDE if sy.tangent[i] == DISC else STICK
+        elif it.x[first] < it.s[first]:
+            state = OPEN
+        elif kind == FRICTION:
+            state = SLIDE if it.w[first] > spare_friction(sy, it, i) else STICK
+        elif sy.row[i + 1] > first + 1:
+            state = SLIDE
+        state_out[i] = state
+
+
+@kernel
+def give_way(sy: System, isl: Island, r: np.ndarray, epsilon: float, u_inout: np.ndarray) -> None:
+    """Add the speeds at which rigid rows give way to their impulses."""
     for i in isl.member:
         for k in range(sy.row[i], sy.row[i + 1]):
-            if not abs(it.p[k]) <= worst:
-                worst = abs(it.p[k])
+            if not (sy.tangent[i] == LINEAR and sy.R[k] > 0.0):
+                u_inout[k] += epsilon * r[k]
+
+
+@kernel
+def residual(sy: System, isl: Island, r: np.ndarray, u: np.ndarray) -> float:
+    """Return the largest residual of a law; infinite if one is NaN."""
+    worst = 0.0
+    for i in isl.member:
+        miss = natural_map(sy, i, u, r)
+        if not miss <= worst:
+            worst = miss
     return worst if worst < np.inf else np.inf
 
 
 @kernel
+def local_product(sy: System, isl: Island, it: Interior, ax: np.ndarray, as_: np.ndarray,
+                  aw: np.ndarray, bx: np.ndarray, bs: np.ndarray,
+                  bw: np.ndarray) -> float:  # fmt: skip
+    """Return the inner product of two steps, relative to the distance from all boundaries."""
+    total = 0.0
+    for i in isl.member:
+        first, end, kind = sy.row[i], sy.row[i + 1], kind_of(sy, i)
+        if kind == PLAIN:
+            continue
+        total += as_[first] * bs[first] / square(it.s[first])
+        if kind != NORMAL:
+            total += aw[first] * bw[first] / square(it.w[first])
+        if kind == BOX:
+            low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
+            total += ax[first] * bx[first] * (1.0 / square(low) + 1.0 / square(high))
+            continue
+        total += ax[first] * bx[first] / square(it.x[first])
+        if kind == FRICTION:
+            spare = max(1.0 - square_length(it.x, first, end), ROUNDING)
+            for k in range(first + 1, end):
+                total += ax[k] * bx[k] / spare
+    return total
+
+
+@kernel
+def mix(sy: System, isl: Island, it: Interior, a: float, b: float) -> None:
+    """Overwrite the step with ``a`` times itself and ``b`` times the tangent of the path."""
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            it.dx[k] = a * it.dx[k] + b * it.tx[k]
+            it.ds[k] = a * it.ds[k] + b * it.ts[k]
+            it.dw[k] = a * it.dw[k] + b * it.tw[k]
+
+
+@kernel
+def keep_tangent(sy: System, isl: Island, it: Interior) -> None:
+    """Copy the step to the tangent of the path."""
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            it.tx[k], it.ts[k], it.tw[k] = it.dx[k], it.ds[k], it.dw[k]
+
+
+@kernel
+def step_round_fold(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float, gap: float,
+                    direction: float) -> None:  # fmt: skip
+    """Fill a step along the path where the gap hardly changes, or grows.
+
+    It goes along the tangent, and back to the path at right angles to it (pseudo-arclength).
+
+    Args:
+        sy, isl, it, v: the island; A holds its factors.
+        epsilon: compliance.
+        gap: complementarity.
+        direction: 1 where the gap falls along the path, else -1.
+    """
+    aim(sy, isl, it, 1.0, 0.0, -gap, False)
+    step_of(sy, isl, it, v, epsilon, 1.0)
+    keep_tangent(sy, isl, it)
+    length2 = local_product(sy, isl, it, it.tx, it.ts, it.tw, it.tx, it.ts, it.tw)
+    mix(sy, isl, it, direction, 0.0)
+    along = min(LONG, HALF * longest_step(sy, isl, it))
+    aim(sy, isl, it, 0.0, 1.0, gap, False)
+    step_of(sy, isl, it, v, epsilon, 0.0)
+    share = local_product(sy, isl, it, it.dx, it.ds, it.dw, it.tx, it.ts, it.tw)
+    mix(sy, isl, it, 1.0, -share / (length2 + 1.0))
+    back = min(1.0, HALF * longest_step(sy, isl, it))
+    mix(sy, isl, it, back, direction * along)
+
+
+@kernel
 def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG_work: np.ndarray,
-                start: float, rho: float, tolerance: float,
-                limit: int) -> tuple[int, float]:  # fmt: skip
+                start: float, epsilon: float, tolerance: float, rough: float, limit: int,
+                state: np.ndarray) -> tuple[int, float]:  # fmt: skip
     """Follow the central path to a gap; the impulses of the best point end in v.best.
 
     The motion always is the one that the impulses make.
@@ -403,36 +504,49 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
     Args:
         sy, isl, size, v, it, CG_work: the island and work arrays.
         start: impulses to begin with, over speeds.
-        rho: compliance of steps along rigid rows that are not contacts.
+        epsilon: compliance about zero.
         tolerance: of feasibility and complementarity, relative to the speeds at the beginning.
+        rough: what suffices relative to the motion that is found.
         limit: iterations.
+        state: filled, at that point.
 
     Returns:
         Iterations, and what was reached of that tolerance.
     """
     scale = begin(sy, isl, it, v, start)
     impulses(sy, isl, it, v.best)
-    least, stalled, count = np.inf, 0, 0
+    least, stalled, count, turns = np.inf, 0, 0, 0
     while True:
         impulses(sy, isl, it, v.new)
         rebuild(sy, isl, v.new, v.y, v.u)
-        gap = gap_of(sy, isl, it)
-        linearise(sy, isl, it, v, rho)
-        miss = residual(sy, isl, it, gap) / scale
-        late = least <= LATE and not miss < GAIN * least
+        give_way(sy, isl, v.new, epsilon, v.u)
+        miss = residual(sy, isl, v.new, v.u) / scale
+        enough = miss <= tolerance or miss * scale <= rough * norm(isl, v.y)
         stalled = 0 if miss < HARDLY * least else stalled + 1
         if miss < least:
             least = miss
             impulses(sy, isl, it, v.best)
-        done = least <= tolerance or late or stalled > STALLED
-        if done or count == limit or not miss < np.inf:
+            path_states(sy, isl, it, state)
+        stops = stalled > (LATE_STALLED if least <= LATE else STALLED)
+        if enough or stops or count == limit or not miss < np.inf:
             return count, least
         count += 1
+        gap = gap_after(sy, isl, it, 0.0)
+        linearise(sy, isl, it, v, epsilon)
         assemble(sy, isl, size, CG_work)
         block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
-        aim(sy, isl, it, 0.0, False)
-        step_of(sy, isl, it, v)
-        short = 1.0 - longest_step(sy, isl, it)
-        aim(sy, isl, it, short * short * gap, True)
-        step_of(sy, isl, it, v)
-        move(sy, isl, it, KEEP * longest_step(sy, isl, it))
+        direction = block_lu.determinant_sign(isl.pattern, isl.trees, isl.A)
+        if direction < 0.0 or turns > 0:
+            step_round_fold(sy, isl, it, v, epsilon, gap, direction)
+            move(sy, isl, it, min(1.0, NEAR * longest_step(sy, isl, it)))
+            turns = turns - 1 if direction > 0.0 else TURNS
+            continue
+        aim(sy, isl, it, 1.0, 1.0, 0.0, False)
+        step_of(sy, isl, it, v, epsilon, 1.0)
+        left = gap_after(sy, isl, it, min(longest_step(sy, isl, it), 1.0))
+        left = min(left / gap, 1.0) if gap > 0.0 else 0.0
+        aim(sy, isl, it, 1.0, 1.0, left * left * left * gap, True)
+        step_of(sy, isl, it, v, epsilon, 1.0)
+        t = KEEP * longest_step(sy, isl, it)
+        move(sy, isl, it, t)
+        turns = TURNS if t < SHORT else 0

@@ -3,11 +3,11 @@
 1. the impulses of the last step, as they are, if nothing moves (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
-3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
-   that it ends in, and Newton's method from its end (`proximal.approach`);
-   large islands: a few steps of Newton's method from the last impulses, if they are nearly an
-   answer; the interior-point method from nothing (`interior_point.follow_path`) and Newton's method
-   from where it ends;
+3. the interior-point method from nothing (`interior_point.follow_path`), the states that it tells,
+   and Newton's method (`proximal.approach`); before it, in large islands, a few steps of Newton's
+   method from the last impulses, if they are nearly an answer; small islands that it does not
+   solve, and those of few constraints at once, go along the path of vanishing compliance
+   (`continuation.follow_compliance`), on which more problems have one answer;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -35,7 +35,14 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.active_set import PATIENCE, read_states, rounding, search_states, solve_states
+from holdfast.contact.active_set import (
+    PATIENCE,
+    read_states,
+    rounding,
+    search_states,
+    show_speeds,
+    solve_states,
+)
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.continuation import first_compliance, follow_compliance
 from holdfast.contact.gauss_seidel import iterate_sweeps
@@ -81,21 +88,23 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
-LARGE = 40  # constraints of an island for which the interior-point method is worth its price
+MANY = 20  # constraints of an island above which the interior-point method is the shorter way
+LARGE = 40  # above which a solve begins with the impulses of the last step
 LARGE_CHANGES = 3  # systems of given states there
 WARM_STEPS = 10  # Newton steps from the last step's impulses
 CLOSE = 1e-3  # residual up to which it is worth to go on from them
-PATH = 1e-7  # residual that the interior-point method aims at; from there Newton's is faster
+PATH = 1e-8  # residual that the interior-point method aims at: that of its compliance
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
-PATH_STEPS = 50  # of the interior-point method, and Newton steps from where it ends
+STARTS = (0.1, 1.0, 0.01)  # impulses over speeds to begin with: each has its own failures
+PATH_STEPS = 90  # of the interior-point method
+PATH_CHANGES = 4  # systems of the states it ends in, and Newton steps from there
 PATH_NEWTON, PATH_INNER = 20, 8
-STARTS = (0.1, 1.0, 0.01, 10.0)  # impulses over speeds to begin with: each has its own failures
 WORTH = 1e-3  # residual from which it makes sense to go on with Newton's method
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
-ROUNDS = 9  # of splitting or sweeps, and Newton's method
+ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
 COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
@@ -401,7 +410,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
     large = isl.member.shape[0] > LARGE
-    for turn in range(ROUNDS):
+    for turn in range(LARGE_ROUNDS if large else ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = o.split * sigma
         late = turn > EARLY or not large
@@ -435,28 +444,47 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
 
 
 @kernel
-def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, o: Numbers, sigma: float,
-                       least: float, goal: float) -> tuple[float, int]:  # fmt: skip
-    """Solve a large island by the interior-point method, whatever was before.
+def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                       sigma: float, least: float, goal: float) -> tuple[float, int]:  # fmt: skip
+    """Solve an island by the interior-point method, whatever was before.
+
+    The method ends near an answer with a little compliance, and tells its states. Where these are
+    not quite those without compliance, Newton's method goes on. A residual of `goal` suffices if it
+    is not more than that part of the motion that is found.
 
     Returns:
         The residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
-    tolerance = max(PATH, PATH_ROUGH * o.rough)
+    rough = PATH_ROUGH * goal if goal > o.certificate else 0.0
     for start in STARTS:
         count, reached = follow_path(
-            sy, isl, size, v, wk.interior, wk.CG, start, o.active_compliance, tolerance, PATH_STEPS
-        )
+            sy, isl, size, v, wk.interior, wk.CG, start, o.little_compliance, PATH, rough,
+            PATH_STEPS, state,
+        )  # fmt: skip
         total += count
         store(sy, isl, v.best, v.r)
-        limit = PATH_NEWTON if reached <= WORTH and o.rough == 0.0 else 0
+        miss = certify(sy, isl, v.r, v.y, v.u)
+        least = keep_better(sy, isl, wk, miss, least)
+        if rough > 0.0 and miss * scale_of(sy, isl, v.y, v.r) <= goal * norm(isl, v.y):
+            break
+        if reached <= WORTH:
+            show_speeds(sy, isl, v, state)
+            miss, count = search_states(
+                sy, isl, size, v, wk.CG, state, o, sigma, o.little_compliance, PATH_CHANGES,
+                PATIENCE, wk.digits,
+            )  # fmt: skip
+            total += count
+            least = keep_better(sy, isl, wk, miss, least)
+        if least <= ENOUGH * o.certificate:
+            break
+        store(sy, isl, wk.kept, v.r)
         miss, count = approach(
-            sy, isl, size, v, wk.CG, o, sigma, ENOUGH * goal, limit, PATH_INNER, True
+            sy, isl, size, v, wk.CG, o, sigma, ENOUGH * o.certificate, PATH_NEWTON, PATH_INNER, True
         )
         total += count
         least = keep_better(sy, isl, wk, miss, least)
-        if least <= goal or o.rough > 0.0:
+        if least <= o.certificate:
             break
     return least, total
 
@@ -526,6 +554,11 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         total += count
         found = miss <= o.certificate
         least = keep_better(sy, isl, wk, miss, np.inf if found else least)
+    if not found and least > o.certificate and isl.member.shape[0] > MANY:
+        rung = INTERIOR
+        clear(sy, isl, wk.start)
+        least, count = solve_from_nothing(sy, isl, size, wk, state, o, sigma, least, o.certificate)
+        total += count
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
@@ -578,7 +611,7 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     clear(sy, isl, wk.start)  # what was before does not matter
     if least > goal:
         rung = INTERIOR
-        least, count = solve_from_nothing(sy, isl, size, wk, o, sigma, least, goal)
+        least, count = solve_from_nothing(sy, isl, size, wk, state, o, sigma, least, goal)
         total += count
     if least > goal and o.rough == 0.0:
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)

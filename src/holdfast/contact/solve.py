@@ -293,7 +293,10 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
         small[:MEMORY], small[MEMORY : 2 * MEMORY], small[2 * MEMORY],
     )  # fmt: skip
     z = by_memory  # the interior-point method and the splitting take turns
-    interior = Interior(z[0], z[1], z[2], z[3], z[4], z[5], z[6], each[2], small[:4])
+    interior = Interior(
+        z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7], z[8], z[9], z[10], z[11],
+        z[12], z[13],
+    )  # fmt: skip
     wk = Work(v, by_row[8], by_row[9], by_row[10], splitting, interior, CG, each[2])
     status = SOLVED
     out.report[RESIDUAL] = out.report[JAMMED] = 0.0
