@@ -10,7 +10,7 @@ import pytest
 
 import holdfast as hf
 from fuzz import teleports
-from fuzz.figures import Figures, run_scene
+from fuzz.figures import STATE, Figures, run_scene
 from fuzz.random_scenes import random_scene
 
 pytestmark = pytest.mark.jit
@@ -107,6 +107,23 @@ def test_nothing_is_left_of_the_last_step(seed: int) -> None:
     run_scene(random_scene(seed), figures, steps=120, probes=60)
     assert figures.history.count >= 30
     assert figures.history.above[0] == 0, figures  # above 1e-12
+
+
+@pytest.mark.parametrize("seed", [40067, 40876, 41084])
+def test_every_step_is_that_of_a_new_stepper(seed: int) -> None:
+    """Impulses of the last step were taken where bodies moved, and in large islands (40067)."""
+    scene = random_scene(seed)
+    model, data = scene.load()
+    stepper, other = hf.Stepper(model, warn=False), mujoco.MjData(model)
+    state = np.zeros(mujoco.mj_stateSize(model, STATE))
+    for k in range(75):
+        scene.drive(model, data, k)
+        mujoco.mj_getState(model, data, state, STATE)
+        mujoco.mj_setState(model, other, state, STATE)
+        speed = max(np.abs(data.qvel).max(), 9.81 * model.opt.timestep)
+        hf.Stepper(model, warn=False).step(other)
+        stepper.step(data)
+        assert np.abs(other.qvel - data.qvel).max() <= 1e-12 * speed, k
 
 
 @pytest.mark.parametrize("seed", [9894, 31465])

@@ -1,13 +1,13 @@
 """The ladder: ways to solve an island, the cheapest first.
 
-1. the impulses of the last step, as they are, if nothing moves (`take_last`);
+1. the impulses of the last step, as they are, if all is at rest and stays so (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
    that it ends in, and Newton's method from its end (`proximal.approach`);
-   large islands: a few steps of Newton's method from the last impulses, if they are nearly an
-   answer; the interior-point method from nothing (`interior_point.follow_path`) and Newton's method
-   from where it ends;
+   large islands: a few steps of Newton's method from the impulses of a resumed solve, if they are
+   nearly an answer; the interior-point method from nothing (`interior_point.follow_path`) and
+   Newton's method from where it ends;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -17,11 +17,10 @@
 A caller that only wants to know roughly where a motion leads gets an answer of residual
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
-Where given states are certified, the answer depends on nothing else. In small islands it depends
-on the problem and these states alone: impulses of the last step are taken only where nothing
-moves, which is one motion whatever the impulses. In large ones contacts may be so many that equal
-sharing of the load would leave their cones; impulses then stay near those that Newton's method
-began with.
+Where given states are certified, the answer depends on nothing else. It never depends on the last
+step: its impulses are taken only where nothing has moved and nothing moves, which is one motion
+whatever the impulses. In large islands contacts may be so many that equal sharing of the load would
+leave their cones; impulses then stay near those that Newton's method began with.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -55,7 +54,6 @@ from holdfast.contact.prediction import predict_states
 from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System, add_sizes
-from holdfast.linalg.vectors import square
 
 
 class Rung(IntEnum):
@@ -146,19 +144,6 @@ def guess_states(sy: System, isl: Island, u: np.ndarray, state_inout: np.ndarray
 
 
 @kernel
-def is_steady(sy: System, isl: Island, y: np.ndarray, tolerance: float) -> bool:
-    """Return whether a motion is the one before the step, to a tolerance relative to its size.
-
-    Impulses that have just taken a motion out would put it back in the next step, and so on.
-    """
-    change = 0.0
-    for k in range(isl.trees):
-        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-            change += square(y[j] - sy.before[j])
-    return change <= square(tolerance * norm(isl, sy.y0))
-
-
-@kernel
 def sum_sizes(sy: System, isl: Island, r: np.ndarray, terms_out: np.ndarray) -> None:
     """Fill the sizes of all terms of the sum that makes the motion of an island."""
     for k in range(isl.trees):
@@ -169,41 +154,29 @@ def sum_sizes(sy: System, isl: Island, r: np.ndarray, terms_out: np.ndarray) -> 
 
 
 @kernel
-def is_rounding(isl: Island, k: int, terms: np.ndarray, y: np.ndarray) -> bool:
-    """Return whether the motion of tree k is rounding of the sum that makes it."""
+def is_rounding(isl: Island, k: int, terms: np.ndarray, y: np.ndarray, part: float) -> bool:
+    """Return whether the motion of tree k is at most this part of the sum that makes it."""
     before = after = 0.0
     for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
         before += terms[j] * terms[j]
         after += y[j] * y[j]
-    return after <= square(rounding(isl)) * before
+    return after <= part * part * before
 
 
 @kernel
-def goes_on(sy: System, isl: Island, v: Vectors) -> bool:
-    """Return whether every tree rests, or moves as it did before the step, but for rounding.
+def stays_at_rest(sy: System, isl: Island, v: Vectors) -> bool:
+    """Return whether no tree has moved before the step, and none moves after it but by rounding.
 
     The residual is relative to the motion of the whole island: next to a heavy body, a light one
     might be off by much of its own.
     """
-    part, same = rounding(isl), True
-    for k in range(isl.trees):  # the free motion is one of the terms: it may suffice
-        least = change = 0.0
-        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-            least += sy.y0[j] * sy.y0[j]
-            change += square(v.y[j] - sy.before[j])
-        same = same and change <= part * part * least
-    if same:
-        return True
+    if norm(isl, sy.before) > 0.0:
+        return False
     sum_sizes(sy, isl, v.r, v.d)
-    same = True
+    rests = True
     for k in range(isl.trees):
-        terms = change = 0.0
-        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-            terms += v.d[j] * v.d[j]
-            change += square(v.y[j] - sy.before[j])
-        goes = change <= part * part * terms
-        same = same and (goes or is_rounding(isl, k, v.d, v.y))
-    return same
+        rests = rests and is_rounding(isl, k, v.d, v.y, rounding(isl))
+    return rests
 
 
 @kernel
@@ -466,7 +439,8 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
               o: Numbers) -> tuple[bool, float]:  # fmt: skip
     """Take the impulses v.r as they are, if they are an answer: of the last step, or resumed.
 
-    No order of elimination is needed for it.
+    Those of the last step are taken where all rests: a motion that goes on as it did would carry
+    the rounding of one step into the next. No order of elimination is needed for it.
 
     Returns:
         Whether they are, and their residual; of large islands also if not, with their motion and
@@ -479,10 +453,10 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
     if o.resumed and least <= (max(o.certificate, o.rough) if large else o.certificate):
         read_states(sy, isl, v.r, v.u, o.on_limit, state)
         return True, least
-    if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
+    if least <= max(exact, o.stop):
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
-        same = all_sticks(sy, isl, v.r, v.u, still) and goes_on(sy, isl, v)
-        if large or same or nothing_acts(sy, isl, v.r):
+        same = all_sticks(sy, isl, v.r, v.u, still) and stays_at_rest(sy, isl, v)
+        if same or (least <= exact and nothing_acts(sy, isl, v.r)):
             read_states(sy, isl, v.r, v.u, o.on_limit, state)
             return True, least
     return False, least
@@ -601,12 +575,14 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                  least: float, o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island whose impulses v.r, of residual `least`, are no answer; see `take_last`.
 
-    Its impulses are left in v.r. Return their relative residual.
+    They do not matter, unless they are those of a resumed solve and the island is large: then they
+    may be close. Impulses are left in v.r. Return their relative residual.
     """
     v = wk.v
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
-    if not large:
+    from_nothing = not (large and o.resumed)
+    if from_nothing:
         clear(sy, isl, v.r)
         least = certify_within(sy, isl, v.r, v.y, v.u, o.approximate)
         if least <= exact:
@@ -614,7 +590,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             return least
     relative_speeds(sy, isl, sy.y0, v.free)
     predict_states(sy, isl, v.free, v.d, v.uk, state)
-    if not large:
+    if from_nothing:
         store(sy, isl, v.free, v.u)
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)

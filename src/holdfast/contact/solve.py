@@ -24,6 +24,7 @@ from holdfast.contact.ladder import (
     RESIDUAL,
     STATES,
     Work,
+    clear,
     has_friction,
     is_rounding,
     solve_island,
@@ -50,6 +51,7 @@ SOLVED, APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 FAILED, NOT_DEFINITE = int(SolveStatus.FAILED), int(SolveStatus.NOT_DEFINITE)
 MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
 UNKNOWN = int(ContactState.UNKNOWN)
+AT_REST = 2.0  # rounding of any way to find that a tree rests, over that of `take_last`
 LONGEST = 3.0  # more than the length of any row: of five tangents the mean square is one at most
 
 
@@ -135,11 +137,12 @@ def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray
     rounding of all of them. If that were integrated, bodies would never rest: contacts that depend
     on the last digit of a position would come and go from step to step.
     """
-    if not may_rest(sy, isl, r, rounding(isl), y_inout):
+    part = AT_REST * rounding(isl)
+    if not may_rest(sy, isl, r, part, y_inout):
         return
     sum_sizes(sy, isl, r, terms_work)
     for k in range(isl.trees):
-        if is_rounding(isl, k, terms_work, y_inout):
+        if is_rounding(isl, k, terms_work, y_inout, part):
             for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
                 y_inout[j] = 0.0
 
@@ -340,6 +343,8 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             work[p + size : p + size + by_rows], C, C_at,
         )  # fmt: skip
         if grips or not friction:
+            if not o.resumed:
+                clear(sy, isl, v.r)
             relative_speeds(sy, isl, sy.y0, v.free)
             predict_states(sy, isl, v.free, v.d, v.uk, out.state)
         if grips:
