@@ -1,6 +1,6 @@
 """The ladder: ways to solve an island, the cheapest first.
 
-1. the impulses of the last step, as they are, if all is at rest and stays so (`take_last`);
+1. the impulses of the last step, as they are, if all goes on as it was (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
@@ -18,9 +18,10 @@ A caller that only wants to know roughly where a motion leads gets an answer of 
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. It never depends on the last
-step: its impulses are taken only where nothing has moved and nothing moves, which is one motion
-whatever the impulses. In large islands contacts may be so many that equal sharing of the load would
-leave their cones; impulses then stay near those that Newton's method began with.
+step: its impulses are taken only where bodies rest or move on with the very velocities that they
+had, which is one motion whatever the impulses. In large islands contacts may be so many that equal
+sharing of the load would leave their cones; impulses then stay near those that Newton's method
+began with.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -54,6 +55,7 @@ from holdfast.contact.prediction import predict_states
 from holdfast.contact.proximal import INNER, approach, store
 from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System, add_sizes
+from holdfast.linalg.vectors import square
 
 
 class Rung(IntEnum):
@@ -91,6 +93,7 @@ STARTS = (0.1, 1.0, 0.01, 10.0)  # impulses over speeds to begin with: each has 
 WORTH = 1e-3  # residual from which it makes sense to go on with Newton's method
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
+CLEARLY = 100.0  # motion over rounding that is no rest in any way to find it
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 9  # of splitting or sweeps, and Newton's method
@@ -154,29 +157,33 @@ def sum_sizes(sy: System, isl: Island, r: np.ndarray, terms_out: np.ndarray) -> 
 
 
 @kernel
-def is_rounding(isl: Island, k: int, terms: np.ndarray, y: np.ndarray, part: float) -> bool:
-    """Return whether the motion of tree k is at most this part of the sum that makes it."""
-    before = after = 0.0
+def is_rounding(isl: Island, k: int, terms: np.ndarray, x: np.ndarray, y: np.ndarray, t: float,
+                part: float) -> bool:  # fmt: skip
+    """Return whether ``x - t y``, of tree k, is at most this part of the sum of a motion."""
+    all_terms = rest = 0.0
     for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-        before += terms[j] * terms[j]
-        after += y[j] * y[j]
-    return after <= part * part * before
+        all_terms += terms[j] * terms[j]
+        rest += square(x[j] - t * y[j])
+    return rest <= part * part * all_terms
 
 
 @kernel
-def stays_at_rest(sy: System, isl: Island, v: Vectors) -> bool:
-    """Return whether no tree has moved before the step, and none moves after it but by rounding.
+def goes_on(sy: System, isl: Island, v: Vectors) -> bool:
+    """Return whether every tree rests or moves on as it did before the step, but for rounding.
+
+    It has either rested exactly, or moved so fast that this is no rest but for rounding: what is in
+    between may be brought to rest, and that is found out by solving.
 
     The residual is relative to the motion of the whole island: next to a heavy body, a light one
     might be off by much of its own.
     """
-    if norm(isl, sy.before) > 0.0:
-        return False
     sum_sizes(sy, isl, v.r, v.d)
-    rests = True
+    part, same = rounding(isl), True
     for k in range(isl.trees):
-        rests = rests and is_rounding(isl, k, v.d, v.y, rounding(isl))
-    return rests
+        moved = not is_rounding(isl, k, v.d, sy.before, sy.before, 0.0, CLEARLY * part)
+        rested = is_rounding(isl, k, v.d, sy.before, sy.before, 0.0, 0.0)
+        same = same and (moved or rested) and is_rounding(isl, k, v.d, v.y, sy.before, 1.0, part)
+    return same
 
 
 @kernel
@@ -439,8 +446,8 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
               o: Numbers) -> tuple[bool, float]:  # fmt: skip
     """Take the impulses v.r as they are, if they are an answer: of the last step, or resumed.
 
-    Those of the last step are taken where all rests: a motion that goes on as it did would carry
-    the rounding of one step into the next. No order of elimination is needed for it.
+    Those of the last step are taken where all goes on as it was; the motion then is the one before
+    the step, not what rounding makes of it. No order of elimination is needed for it.
 
     Returns:
         Whether they are, and their residual; of large islands also if not, with their motion and
@@ -455,7 +462,7 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
         return True, least
     if least <= max(exact, o.stop):
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
-        same = all_sticks(sy, isl, v.r, v.u, still) and stays_at_rest(sy, isl, v)
+        same = all_sticks(sy, isl, v.r, v.u, still) and goes_on(sy, isl, v)
         if same or (least <= exact and nothing_acts(sy, isl, v.r)):
             read_states(sy, isl, v.r, v.u, o.on_limit, state)
             return True, least
