@@ -88,6 +88,14 @@ def test_bodies_that_turn_meet_what_their_nearest_points_do_not(seed: int) -> No
     assert figures.penetration.above[1] == 0, figures  # above 1e-4
 
 
+@pytest.mark.parametrize("seed", [40038, 60040, 61634])
+def test_pairs_with_wrong_normals_alone_get_right_ones(seed: int) -> None:
+    """Bodies sank in by a tenth of their size where all contacts of a pair pointed elsewhere."""
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=6)
+    assert figures.penetration.above[0] == 0, figures  # above 1e-5 of the size
+
+
 @pytest.mark.parametrize("seed", [9141, 9682, 31278])
 def test_corrections_add_no_energy(seed: int) -> None:
     """Kinetic energy of bodies that turn (9141), large displacements, a budget that was too high.
