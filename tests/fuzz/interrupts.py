@@ -176,7 +176,7 @@ def interrupt_at_random(count: int, seed: int) -> dict[str, Any]:
         wait = 1e-6 + rng.choice([2e-5, 1e-4, 4e-4, 2e-3]) * rng.random()
         try:
             try:
-                signal.setitimer(signal.ITIMER_REAL, wait)
+                signal.setitimer(signal.ITIMER_REAL, wait, AGAIN)
                 while True:
                     stepper.step(data)
                     steps += 1
