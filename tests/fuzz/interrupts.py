@@ -43,6 +43,7 @@ SCENES: dict[str, tuple[str, Any, bool, int]] = {
     "coupled": (COUPLED, None, False, 0),  # two trees become one block
 }
 AFTER = 20  # steps that are compared
+AGAIN = 0.5  # [s] until the next signal, if Python has swallowed one in a finalizer
 PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
