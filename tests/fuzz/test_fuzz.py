@@ -190,6 +190,17 @@ def test_scenes_that_diverge_are_reset(seed: int) -> None:
     assert data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number > 0
 
 
+def test_what_is_said_of_a_step_does_not_end_it() -> None:
+    """A slide joint ten million sizes away: the inertia is no longer one by the model's checks."""
+    scene = random_scene(70303)
+    model, data = scene.load()
+    stepper = hf.Stepper(model, warn=False)
+    for k in range(7):
+        scene.drive(model, data, k)
+        stepper.step(data)
+    assert stepper.uncertified_steps == 1
+
+
 def test_scenes_are_what_they_say() -> None:
     kinds: set[str] = set()
     sizes, steps, ratios = [], [], []
