@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +19,7 @@ import numpy as np
 import pytest
 
 from command import holdfast
+from holdfast.cli.bench import Bench
 from holdfast.cli.demo import Demo
 from holdfast.cli.simulate import Simulate
 from holdfast.errors import InputError
@@ -110,6 +114,64 @@ def test_output_is_looked_at_before_the_run(box: Path, tmp_path: Path) -> None:
     link.symlink_to("/dev/null")
     with pytest.raises(InputError, match="device"):
         files.check_output(link, force=True)
+
+
+def test_links_that_lead_to_themselves_are_refused(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.npz", tmp_path / "other.npz"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    for force in (False, True):
+        with pytest.raises(InputError, match="leads to itself"):
+            files.check_output(one, force=force)
+    assert one.is_symlink()
+
+
+def test_two_files_of_a_run_are_not_one(
+    box: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The picture was written over the trajectory."""
+    out = tmp_path / "run.png"
+    assert Simulate(scene=box, duration=0.02, out=out, picture=out).run() == 2
+    assert "written already" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_results_of_bench_are_looked_at_before_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were written over anything, into devices, and lost where the folder was missing."""
+    taken = tmp_path / "thesis.json"
+    taken.write_text("years of work")
+    for out, says in ((taken, "--force"), (Path("/dev/null"), "device"),
+                      (tmp_path / "none" / "a.json", "does not exist")):  # fmt: skip
+        assert Bench(out=out).run() == 2
+        assert says in capsys.readouterr().err
+    assert taken.read_text() == "years of work"
+
+
+def test_controls_that_are_a_bomb_are_not_read(tmp_path: Path) -> None:
+    """Two gigabytes from two megabytes; other arrays of the file are not read at all."""
+    bomb, header = tmp_path / "bomb.npz", io.BytesIO()
+    many = {"descr": "<f8", "fortran_order": False, "shape": (3 * 10**8, 1)}
+    np.lib.format.write_array_header_1_0(header, many)
+    for name, refused in (("ctrl.npy", True), ("other.npy", False)):
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+            with archive.open(name, "w", force_zip64=True) as stream:
+                stream.write(header.getvalue())
+                for _ in range(2400):
+                    stream.write(bytes(10**6))
+            if not refused:
+                with archive.open("ctrl.npy", "w") as stream:
+                    np.save(stream, np.zeros((3, 0)))
+        model = mujoco.MjModel.from_xml_string("<mujoco/>")
+        tracemalloc.start()
+        if refused:
+            with pytest.raises(InputError, match="at most"):
+                files.load_control(bomb, model)
+        else:
+            assert files.load_control(bomb, model)(0.0).shape == (0,)
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+        tracemalloc.stop()
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:

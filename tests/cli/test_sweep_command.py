@@ -120,6 +120,22 @@ def test_a_plan_of_a_function(tmp_path: Path) -> None:
     assert [row["y"] for row in table(tmp_path / "r.csv")] == ["4.5", "7.5"]
 
 
+def test_what_no_sweep_has_written_is_not_overwritten(folder: Path) -> None:
+    thesis, pipe, link = folder / "thesis.csv", folder / "pipe.csv", folder / "link.csv"
+    thesis.write_text("years of work")
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/null")
+    for out, says in ((thesis, "--fresh"), (pipe, "pipe"), (link, "name ending in")):
+        done = holdfast("sweep", str(folder / "plan.toml"), "--out", str(out))
+        assert done.returncode == 2 and says in done.stderr, done.stderr
+    assert thesis.read_text() == "years of work" and link.is_symlink() and pipe.is_fifo()
+    link.unlink()
+    link.symlink_to(folder / "table.csv")
+    done = holdfast("sweep", str(folder / "plan.toml"), "--out", str(link), "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    assert link.is_symlink() and (folder / "table.csv.journal").exists()  # it was followed
+
+
 def test_dry_run_runs_nothing(folder: Path) -> None:
     done = holdfast("sweep", str(folder / "plan.toml"), "--dry-run")
     assert done.returncode == 0 and done.stdout.startswith("8 cases")

@@ -335,6 +335,7 @@ FORGERIES: dict[str, Callable[[], Run]] = {
     "through a plate": lambda: _other_scene(PLATE + HIGH, HIGH, [0, 0, -5.0]),
     "through a plate, coarse": lambda: _other_scene(PLATE + HIGH, HIGH, [0, 0, -5.0], every=20),
     "friction sideways": lambda: _sideways(),
+    "curves as it rolls": lambda: _curves(),
 }
 
 
@@ -388,6 +389,14 @@ def _sideways() -> Run:
     run = honest("slide")
     v = run.qvel[1:, 0]
     return _moved(run, 1, np.stack([v, 0.3 * (run.qvel[0, 0] - v)], axis=1), [0, 1])
+
+
+def _curves() -> Run:
+    """A ball that rolls straight on turns aside, without sliding, within the bounds of friction."""
+    run = honest("roller")
+    aside = 0.02 * run.time[:, None]
+    v = np.hstack([run.qvel[:, 1:2] + aside, run.qvel[:, 3:4] - 10.0 * aside])
+    return _moved(run, 1, v[1:], [1, 3])
 
 
 def _heavy_cart() -> Any:

@@ -43,6 +43,7 @@ SCENES: dict[str, tuple[str, Any, bool, int]] = {
     "coupled": (COUPLED, None, False, 0),  # two trees become one block
 }
 AFTER = 20  # steps that are compared
+AGAIN = 0.5  # [s] until the next signal, if Python has swallowed one in a finalizer
 PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
@@ -176,7 +177,7 @@ def interrupt_at_random(count: int, seed: int) -> dict[str, Any]:
         wait = 1e-6 + rng.choice([2e-5, 1e-4, 4e-4, 2e-3]) * rng.random()
         try:
             try:
-                signal.setitimer(signal.ITIMER_REAL, wait)
+                signal.setitimer(signal.ITIMER_REAL, wait, AGAIN)
                 while True:
                     stepper.step(data)
                     steps += 1

@@ -10,7 +10,7 @@ import pytest
 
 import holdfast as hf
 from fuzz import teleports
-from fuzz.figures import Figures, run_scene
+from fuzz.figures import STATE, Figures, run_scene
 from fuzz.random_scenes import random_scene
 
 pytestmark = pytest.mark.jit
@@ -88,6 +88,14 @@ def test_bodies_that_turn_meet_what_their_nearest_points_do_not(seed: int) -> No
     assert figures.penetration.above[1] == 0, figures  # above 1e-4
 
 
+@pytest.mark.parametrize("seed", [40038, 60040, 61634])
+def test_pairs_with_wrong_normals_alone_get_right_ones(seed: int) -> None:
+    """Bodies sank in by a tenth of their size where all contacts of a pair pointed elsewhere."""
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=6)
+    assert figures.penetration.above[0] == 0, figures  # above 1e-5 of the size
+
+
 @pytest.mark.parametrize("seed", [9141, 9682, 31278])
 def test_corrections_add_no_energy(seed: int) -> None:
     """Kinetic energy of bodies that turn (9141), large displacements, a budget that was too high.
@@ -107,6 +115,23 @@ def test_nothing_is_left_of_the_last_step(seed: int) -> None:
     run_scene(random_scene(seed), figures, steps=120, probes=60)
     assert figures.history.count >= 30
     assert figures.history.above[0] == 0, figures  # above 1e-12
+
+
+@pytest.mark.parametrize("seed", [40067, 40876, 41084])
+def test_every_step_is_that_of_a_new_stepper(seed: int) -> None:
+    """Impulses of the last step were taken where bodies moved, and in large islands (40067)."""
+    scene = random_scene(seed)
+    model, data = scene.load()
+    stepper, other = hf.Stepper(model, warn=False), mujoco.MjData(model)
+    state = np.zeros(mujoco.mj_stateSize(model, STATE))
+    for k in range(75):
+        scene.drive(model, data, k)
+        mujoco.mj_getState(model, data, state, STATE)
+        mujoco.mj_setState(model, other, state, STATE)
+        speed = max(np.abs(data.qvel).max(), 9.81 * model.opt.timestep)
+        hf.Stepper(model, warn=False).step(other)
+        stepper.step(data)
+        assert np.abs(other.qvel - data.qvel).max() <= 1e-12 * speed, k
 
 
 @pytest.mark.parametrize("seed", [9894, 31465])
@@ -163,6 +188,17 @@ def test_scenes_that_diverge_are_reset(seed: int) -> None:
         resets += data.time < before
     assert resets > 0
     assert data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number > 0
+
+
+def test_what_is_said_of_a_step_does_not_end_it() -> None:
+    """A slide joint ten million sizes away: the inertia is no longer one by the model's checks."""
+    scene = random_scene(70303)
+    model, data = scene.load()
+    stepper = hf.Stepper(model, warn=False)
+    for k in range(7):
+        scene.drive(model, data, k)
+        stepper.step(data)
+    assert stepper.uncertified_steps == 1
 
 
 def test_scenes_are_what_they_say() -> None:

@@ -42,9 +42,11 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
 
 
 def check_outputs(
-    video: Path | None, picture: Path | None, *, force: bool
+    video: Path | None, picture: Path | None, *, force: bool, others: Sequence[Path | None] = ()
 ) -> tuple[Path | None, Path | None]:
     """Refuse, before a run, what could not be drawn or written after it; `force` overwrites.
+
+    Nor may one be written over the other, or over one of the other files of the run.
 
     Returns:
         The paths without links.
@@ -61,6 +63,9 @@ def check_outputs(
             tools.check_ending(path, endings, name)
             places[k] = place = files.check_output(path, force=force, name=name)
             tools.check_ending(place, endings, name)
+            if any(other is not None and place == Path(other).resolve() for other in others):
+                raise InputError(name, f"{path} is written already; name another file")
+            others = (*others, place)
     tools.check_drawing(places[0])
     return places[0], places[1]
 

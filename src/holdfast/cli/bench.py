@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from holdfast.cli._common import exit_code, progress_bar
+from holdfast.cli._common import exit_code, progress_bar, say_place
 
 SceneName = Literal["grasp", "quadruped", "pile of 20"]
 TITLES = {
@@ -42,6 +42,8 @@ class Bench:
     """Spend half a second on each part, and skip the pile."""
     out: Path | None = None
     """Also write the results to this file, as JSON."""
+    force: bool = False
+    """Overwrite the file if it exists."""
     format: Literal["human", "json"] = "human"
     """Output format of the results."""
 
@@ -50,10 +52,12 @@ class Bench:
         """Measure and print; return the exit code."""
         from holdfast.errors import InputError
         from holdfast.experiments import provenance
+        from holdfast.tools import files
         from holdfast.tools.bench.run import run
 
         if not self.scenes or not self.parts or not 0 < self.seconds < 1e5:
             raise InputError("bench", "needs a scene, a part, and a positive number of seconds")
+        out = None if self.out is None else files.check_output(self.out, force=self.force)
         scenes = [each for each in self.scenes if not (self.quick and each.startswith("pile"))]
         seconds = min(0.5, self.seconds) if self.quick else self.seconds
         with progress_bar("bench", quiet=self.format == "json") as progress:
@@ -71,11 +75,9 @@ class Bench:
             ],
         }  # fmt: skip
         text = json.dumps(result, indent=1)
-        if self.out is not None:
-            try:
-                self.out.write_text(text + "\n")
-            except OSError as error:
-                raise InputError("out", f"{self.out}: {error.strerror}") from error
+        if out is not None:
+            content = (text + "\n").encode()
+            say_place(out, files.write_somewhere(out, lambda stream: stream.write(content)))
         if self.format == "json":
             print(text)
         else:

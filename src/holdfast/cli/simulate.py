@@ -79,7 +79,7 @@ class Simulate:
             raise InputError("every", f"is {self.every}; expected a whole number of at least 1")
         contact = contact_model(self.contact, self.mu_v)
         out = None if self.out is None else files.check_output(self.out, force=self.force)
-        video, picture = check_outputs(self.video, self.picture, force=self.force)
+        video, picture = check_outputs(self.video, self.picture, force=self.force, others=(out,))
 
         model = files.load_scene(self.scene)
         camera = check_camera(model, self.camera)

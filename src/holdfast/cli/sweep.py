@@ -65,7 +65,7 @@ class Sweep:
     retry_failed: bool = False
     """Run failed cases again."""
     fresh: bool = False
-    """Discard the results of an earlier sweep."""
+    """Discard the results of an earlier sweep, or a file that has the name of the table."""
     dry_run: bool = False
     """Print the number of cases and the first three, without running them."""
     video: Path | None = None
@@ -92,14 +92,15 @@ class Sweep:
         from holdfast.batch.sweep import sweep
         from holdfast.batch.sweep.cases import with_seeds
         from holdfast.batch.sweep.run import journal_of
+        from holdfast.batch.sweep.table import place_of
         from holdfast.tools.sweep.plan import load_plan
 
         plan = load_plan(self.plan)
-        out = self.out or plan.out
+        out = place_of(self.out or plan.out)
         cases = with_seeds(plan.cases, plan.seed)
         if self.dry_run:
             return self._show(cases)
-        video, picture = self._outputs(plan)
+        video, picture = self._outputs(plan, out)
         begin = time.monotonic()
         advice = (f"holdfast: interrupted; finished cases are saved in {journal_of(out)}; run the "
                   "same command again to continue")  # fmt: skip
@@ -122,7 +123,7 @@ class Sweep:
             return INTERRUPTED
         return 1 if len(table.failed) == len(table) else 0
 
-    def _outputs(self, plan: Any) -> tuple[Path | None, Path | None]:
+    def _outputs(self, plan: Any, out: Path) -> tuple[Path | None, Path | None]:
         """Where to write video and picture; what cannot be drawn is refused before the sweep."""
         if self.video is None and self.picture is None:
             for name in ("by", "case", "camera"):
@@ -138,7 +139,7 @@ class Sweep:
             raise InputError("by", "and --case both select the cases to draw; give one of them")
         if self.camera and isinstance(plan.task, SceneTask):
             check_camera(plan.task.check(plan.cases[0]), self.camera)
-        return check_outputs(self.video, self.picture, force=self.force)
+        return check_outputs(self.video, self.picture, force=self.force, others=(out,))
 
     def _draw(
         self, task: Any, cases: list[Any], table: Any, video: Path | None, picture: Path | None

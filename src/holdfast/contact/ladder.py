@@ -1,12 +1,12 @@
 """The ladder: ways to solve an island, the cheapest first.
 
-1. the impulses of the last step, as they are, if nothing moves (`take_last`);
+1. the impulses of the last step, as they are, if all goes on as it was (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do;
 3. the interior-point method from nothing (`interior_point.follow_path`), the states that it tells,
    and Newton's method (`proximal.approach`); before it, in large islands, a few steps of Newton's
-   method from the last impulses, if they are nearly an answer; small islands that it does not
-   solve, and those of few constraints at once, go along the path of vanishing compliance
+   method from the impulses of a resumed solve, if they are nearly an answer; small islands that it
+   does not solve, and those of few constraints at once, go along the path of vanishing compliance
    (`continuation.follow_compliance`), on which more problems have one answer;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
@@ -17,9 +17,9 @@
 A caller that only wants to know roughly where a motion leads gets an answer of residual
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
-Where given states are certified, the answer depends on nothing else. In small islands it depends
-on the problem and these states alone: impulses of the last step are taken only where nothing
-moves, which is one motion whatever the impulses. In large ones contacts may be so many that equal
+Where given states are certified, the answer depends on nothing else. It never depends on the last
+step: its impulses are taken only where bodies rest or move on with the very velocities that they
+had, which is one motion whatever the impulses. In large islands contacts may be so many that equal
 sharing of the load would leave their cones; impulses then stay near those that Newton's method
 began with.
 """
@@ -102,6 +102,7 @@ PATH_NEWTON, PATH_INNER = 20, 8
 WORTH = 1e-3  # residual from which it makes sense to go on with Newton's method
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
+CLEARLY = 100.0  # motion over rounding that is no rest in any way to find it
 NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
@@ -155,19 +156,6 @@ def guess_states(sy: System, isl: Island, u: np.ndarray, state_inout: np.ndarray
 
 
 @kernel
-def is_steady(sy: System, isl: Island, y: np.ndarray, tolerance: float) -> bool:
-    """Return whether a motion is the one before the step, to a tolerance relative to its size.
-
-    Impulses that have just taken a motion out would put it back in the next step, and so on.
-    """
-    change = 0.0
-    for k in range(isl.trees):
-        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-            change += square(y[j] - sy.before[j])
-    return change <= square(tolerance * norm(isl, sy.y0))
-
-
-@kernel
 def sum_sizes(sy: System, isl: Island, r: np.ndarray, terms_out: np.ndarray) -> None:
     """Fill the sizes of all terms of the sum that makes the motion of an island."""
     for k in range(isl.trees):
@@ -178,40 +166,32 @@ def sum_sizes(sy: System, isl: Island, r: np.ndarray, terms_out: np.ndarray) -> 
 
 
 @kernel
-def is_rounding(isl: Island, k: int, terms: np.ndarray, y: np.ndarray) -> bool:
-    """Return whether the motion of tree k is rounding of the sum that makes it."""
-    before = after = 0.0
+def is_rounding(isl: Island, k: int, terms: np.ndarray, x: np.ndarray, y: np.ndarray, t: float,
+                part: float) -> bool:  # fmt: skip
+    """Return whether ``x - t y``, of tree k, is at most this part of the sum of a motion."""
+    all_terms = rest = 0.0
     for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-        before += terms[j] * terms[j]
-        after += y[j] * y[j]
-    return after <= square(rounding(isl)) * before
+        all_terms += terms[j] * terms[j]
+        rest += square(x[j] - t * y[j])
+    return rest <= part * part * all_terms
 
 
 @kernel
 def goes_on(sy: System, isl: Island, v: Vectors) -> bool:
-    """Return whether every tree rests, or moves as it did before the step, but for rounding.
+    """Return whether every tree rests or moves on as it did before the step, but for rounding.
+
+    It has either rested exactly, or moved so fast that this is no rest but for rounding: what is in
+    between may be brought to rest, and that is found out by solving.
 
     The residual is relative to the motion of the whole island: next to a heavy body, a light one
     might be off by much of its own.
     """
-    part, same = rounding(isl), True
-    for k in range(isl.trees):  # the free motion is one of the terms: it may suffice
-        least = change = 0.0
-        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-            least += sy.y0[j] * sy.y0[j]
-            change += square(v.y[j] - sy.before[j])
-        same = same and change <= part * part * least
-    if same:
-        return True
     sum_sizes(sy, isl, v.r, v.d)
-    same = True
+    part, same = rounding(isl), True
     for k in range(isl.trees):
-        terms = change = 0.0
-        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-            terms += v.d[j] * v.d[j]
-            change += square(v.y[j] - sy.before[j])
-        goes = change <= part * part * terms
-        same = same and (goes or is_rounding(isl, k, v.d, v.y))
+        moved = not is_rounding(isl, k, v.d, sy.before, sy.before, 0.0, CLEARLY * part)
+        rested = is_rounding(isl, k, v.d, sy.before, sy.before, 0.0, 0.0)
+        same = same and (moved or rested) and is_rounding(isl, k, v.d, v.y, sy.before, 1.0, part)
     return same
 
 
@@ -494,7 +474,8 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
               o: Numbers) -> tuple[bool, float]:  # fmt: skip
     """Take the impulses v.r as they are, if they are an answer: of the last step, or resumed.
 
-    No order of elimination is needed for it.
+    Those of the last step are taken where all goes on as it was; the motion then is the one before
+    the step, not what rounding makes of it. No order of elimination is needed for it.
 
     Returns:
         Whether they are, and their residual; of large islands also if not, with their motion and
@@ -507,10 +488,10 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
     if o.resumed and least <= (max(o.certificate, o.rough) if large else o.certificate):
         read_states(sy, isl, v.r, v.u, o.on_limit, state)
         return True, least
-    if least <= exact or (least <= o.stop and is_steady(sy, isl, v.y, exact)):
+    if least <= max(exact, o.stop):
         still = 2.0 * max(exact, o.stop) * scale_of(sy, isl, v.y, v.r)
         same = all_sticks(sy, isl, v.r, v.u, still) and goes_on(sy, isl, v)
-        if large or same or nothing_acts(sy, isl, v.r):
+        if same or (least <= exact and nothing_acts(sy, isl, v.r)):
             read_states(sy, isl, v.r, v.u, o.on_limit, state)
             return True, least
     return False, least
@@ -634,12 +615,14 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                  least: float, o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island whose impulses v.r, of residual `least`, are no answer; see `take_last`.
 
-    Its impulses are left in v.r. Return their relative residual.
+    They do not matter, unless they are those of a resumed solve and the island is large: then they
+    may be close. Impulses are left in v.r. Return their relative residual.
     """
     v = wk.v
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
-    if not large:
+    from_nothing = not (large and o.resumed)
+    if from_nothing:
         clear(sy, isl, v.r)
         least = certify_within(sy, isl, v.r, v.y, v.u, o.approximate)
         if least <= exact:
@@ -647,7 +630,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             return least
     relative_speeds(sy, isl, sy.y0, v.free)
     predict_states(sy, isl, v.free, v.d, v.uk, state)
-    if not large:
+    if from_nothing:
         store(sy, isl, v.free, v.u)
     sigma = scale_of(sy, isl, sy.y0, v.r)
     store(sy, isl, v.r, wk.kept)

@@ -19,9 +19,8 @@ class Options:
         certificate: residual of the law, relative to the motion, up to which an answer is
             certified.
         stop: residual up to which the impulses of the last step are taken as they are, if they
-            leave the motion as it was: far below the certificate, because what is left of it adds
-            up from step to step, and exactly at the friction angle motions are off by more than
-            the residual.
+            leave the motion as it was: far below the certificate, because exactly at the friction
+            angle motions are off by more than the residual.
         approximate: residual up to which a step may take an answer that misses the certificate.
         canonical_compliance: compliance that Newton's method starts with near an answer; it starts
             with more farther away. Large enough that it settles in a few iterations.

@@ -24,6 +24,7 @@ from holdfast.contact.ladder import (
     RESIDUAL,
     STATES,
     Work,
+    clear,
     has_friction,
     is_rounding,
     solve_island,
@@ -50,6 +51,7 @@ SOLVED, APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 FAILED, NOT_DEFINITE = int(SolveStatus.FAILED), int(SolveStatus.NOT_DEFINITE)
 MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
 UNKNOWN = int(ContactState.UNKNOWN)
+ANY_WAY = 2.0  # rounding of any way to find that a tree goes on, over that of `take_last`
 LONGEST = 3.0  # more than the length of any row: of five tangents the mean square is one at most
 
 
@@ -127,26 +129,36 @@ def size_by_rows(sy: System, members: np.ndarray, pattern: Pattern, trees: int) 
 
 
 @kernel
-def bring_to_rest(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray,
-                  y_inout: np.ndarray) -> None:  # fmt: skip
-    """Stop the trees whose motion is rounding of the sum that makes it.
+def let_go_on(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray,
+              y_inout: np.ndarray) -> None:  # fmt: skip
+    """Stop the trees whose motion is rounding; let those go on as before whose change is.
 
     Impulses stop a body at rest by cancelling its free motion and each other, and leave the
     rounding of all of them. If that were integrated, bodies would never rest: contacts that depend
-    on the last digit of a position would come and go from step to step.
+    on the last digit of a position would come and go from step to step. Bodies that go on as they
+    were do so whatever the impulses that make them.
     """
-    if not may_rest(sy, isl, r, rounding(isl), y_inout):
+    part = ANY_WAY * rounding(isl)
+    if not may_go_on(sy, isl, r, part, y_inout):
         return
     sum_sizes(sy, isl, r, terms_work)
     for k in range(isl.trees):
-        if is_rounding(isl, k, terms_work, y_inout):
-            for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-                y_inout[j] = 0.0
+        if is_rounding(isl, k, terms_work, y_inout, y_inout, 0.0, part):
+            take_motion(isl, k, sy.before, 0.0, y_inout)
+        elif is_rounding(isl, k, terms_work, y_inout, sy.before, 1.0, part):
+            take_motion(isl, k, sy.before, 1.0, y_inout)
+
+
+@kernel
+def take_motion(isl: Island, k: int, x: np.ndarray, t: float, y_out: np.ndarray) -> None:
+    """Let tree k have the motion t x."""
+    for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+        y_out[j] = t * x[j]
 
 
 @fast_kernel
-def may_rest(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.ndarray) -> bool:
-    """Stop the trees whose motion is rounding of their free motion; whether others may be, too.
+def may_go_on(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.ndarray) -> bool:
+    """Do so with trees that the free motion alone decides about; whether there may be others.
 
     The terms of the sum are not looked at one by one: together they are at least the free motion,
     and at most that and all impulses, whose rows have about length one.
@@ -157,24 +169,25 @@ def may_rest(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.nd
             most += LONGEST * abs(r[k])
     some = False
     for k in range(isl.trees):
-        first, end = isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]
-        least = after = 0.0
-        for j in range(first, end):
-            least += sy.y0[j] * sy.y0[j]
-            after += y_inout[j] * y_inout[j]
+        least = after = change = 0.0
+        for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
+            least += square(sy.y0[j])
+            after += square(y_inout[j])
+            change += square(y_inout[j] - sy.before[j])
         if after <= part * part * least:
-            for j in range(first, end):
-                y_inout[j] = 0.0
-        elif after <= square(part * most):
+            take_motion(isl, k, sy.before, 0.0, y_inout)
+        elif after > square(part * most) and change <= part * part * least:
+            take_motion(isl, k, sy.before, 1.0, y_inout)
+        elif min(after, change) <= square(part * most):
             some = True
     return some
 
 
 @kernel
 def finish(a: Arrays, sy: System, isl: Island, v: Vectors, miss: float, out: Answer) -> None:
-    """Write the impulses of an island, whose residual is `miss`; bring to rest what rests."""
+    """Write the impulses of an island, whose residual is `miss`; let go on what does."""
     out.report[RESIDUAL] = max(out.report[RESIDUAL], miss)
-    bring_to_rest(sy, isl, v.r, v.d, v.y)
+    let_go_on(sy, isl, v.r, v.d, v.y)
     for i in isl.member:
         for r in range(a.row[i], a.row[i + 1]):
             out.impulse[r] = v.r[r] * sy.scale[r]
@@ -343,6 +356,8 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             work[p + size : p + size + by_rows], C, C_at,
         )  # fmt: skip
         if grips or not friction:
+            if not o.resumed:
+                clear(sy, isl, v.r)
             relative_speeds(sy, isl, sy.y0, v.free)
             predict_states(sy, isl, v.free, v.d, v.uk, out.state)
         if grips:

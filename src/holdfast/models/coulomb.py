@@ -39,8 +39,7 @@ class Coulomb(ContactModel):
     Where several motions satisfy the law (a sliding patch can share its load in many ways), the
     answer is one in which all pressed contacts stick if there is one, then one in which contacts
     go on doing what they did before the step, and otherwise the limit of equal, vanishing
-    compliance at all contacts. It does not depend on a warm start, except in islands of more than
-    40 constraints.
+    compliance at all contacts. It does not depend on a warm start.
 
     A solution that is returned is certified: `ContactSolution.law_residual`, computed from the
     given problem, is at most `Options.certificate`. Otherwise an error is raised that carries

@@ -17,6 +17,7 @@ import numpy as np
 from holdfast._jit import entry, kernel
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
+from holdfast.mujoco.normals import correct_normal
 from holdfast.mujoco.separation import is_right, smaller
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.structs import (
@@ -189,44 +190,56 @@ def has_left_out(s: Any, address: int, touch: float) -> bool:
 
 
 @kernel
-def drop_wrong(s: Any, address: int) -> bool:
-    """Take contacts with wrong normals from the list of the data at an address; whether any."""
-    d = data_at(address)
-    if s.convex == 0:
-        return False
-    near, kept = NEAR_MARGINS * s.touching * s.size, 0
-    for i in range(d.ncon):
-        at = d.contact + i * CONTACT_SIZE
-        c = contact_at(at)
-        if c.dist > near or is_right(s, d, c):
-            structs.copy(d.contact + kept * CONTACT_SIZE, at, CONTACT_SIZE)
-            kept += 1
-    some = kept < d.ncon
-    d.ncon = kept
-    return some
+def is_wrong(s: Any, d: Any, c: Any) -> bool:
+    """Return whether a contact nearly touches and has a wrong normal."""
+    near = NEAR_MARGINS * s.touching * s.size
+    return c.dist <= near and c.exclude == 0 and not is_right(s, d, c)
 
 
 @kernel
-def exclude_wrong(s: Any) -> bool:
-    """Exclude contacts that nearly touch and have wrong normals, if others of their pair are right.
+def has_right(s: Any, d: Any, c: Any) -> bool:
+    """Return whether a contact of the same geoms nearly touches and has no wrong normal."""
+    near = NEAR_MARGINS * s.touching * s.size
+    for k in range(d.ncon):
+        other = contact_at(d.contact + k * CONTACT_SIZE)
+        same = other.geom[0] == c.geom[0] and other.geom[1] == c.geom[1]
+        if same and other.exclude == 0 and other.dist <= near and is_right(s, d, other):
+            return True
+    return False
 
-    Return whether there are any.
+
+@kernel
+def correct_wrong(s: Any, address: int) -> bool:
+    """Exclude contacts with wrong normals from the data at an address; return whether any.
+
+    Where no contact of a pair is right, the first gets a normal of our own.
     """
-    d, near, some = data_at(s.data), NEAR_MARGINS * s.touching * s.size, False
+    d, some = data_at(address), False
     if s.convex == 0:
         return False
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
-        if c.dist > near or c.exclude != 0 or is_right(s, d, c):
+        if not is_wrong(s, d, c):
             continue
-        for k in range(d.ncon):
-            other = contact_at(d.contact + k * CONTACT_SIZE)
-            same = other.geom[0] == c.geom[0] and other.geom[1] == c.geom[1]
-            listed = k != i and same and other.exclude == 0 and other.dist <= near
-            if listed and is_right(s, d, other):
-                c.includemargin, c.exclude, c.efc_address = 0.0, 1, -1
-                some = True
-                break
+        some = True
+        if not has_right(s, d, c):
+            correct_normal(s, d, c)
+        if is_wrong(s, d, c):
+            c.includemargin, c.exclude, c.efc_address = 0.0, 1, -1
+    return some
+
+
+@kernel
+def drop_wrong(s: Any, address: int) -> bool:
+    """The same for a list that no rows are made of: what is excluded is taken from it."""
+    d, kept = data_at(address), 0
+    some = correct_wrong(s, address)
+    for i in range(d.ncon if some else 0):
+        at = d.contact + i * CONTACT_SIZE
+        if contact_at(at).exclude == 0:
+            structs.copy(d.contact + kept * CONTACT_SIZE, at, CONTACT_SIZE)
+            kept += 1
+    d.ncon = kept if some else d.ncon
     return some
 
 

@@ -4,8 +4,8 @@ A convex geom lies on one side of the plane of each of its contacts: its support
 the largest ``n x`` of its points, is where the contact is. Where surfaces just touch, MuJoCo's
 search for contacts of meshes, cylinders and ellipsoids now and then returns normals that point
 anywhere: then the geom reaches through the plane by about its size. (By less where faces meet: all
-their contacts get the normal of one face.) The smaller geom of a pair is looked at, since a small
-error of a normal lets a large one reach far.
+their contacts get the normal of one face.) Both geoms of a pair are looked at, each beside its own
+size, since a small error of a normal lets a large one reach far.
 
 A height field is collided triangle by triangle, each with walls below it that no body can touch. No
 normal of such a surface is steeper than its steepest triangle nearby.
@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.linalg.vectors import square
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.structs import floats, integers, singles
 
@@ -37,17 +36,19 @@ STEEPER = 0.25  # slope by which a normal may be steeper than all triangles
 
 
 @kernel
-def longest_of_mesh(s: Any, mesh: int, x: float, y: float, z: float) -> float:
-    """Return how far a mesh reaches in a direction, all in its own frame."""
+def farthest_of_mesh(s: Any, mesh: int, x: float, y: float, z: float) -> int:
+    """Return the vertex of a mesh that is farthest in a direction, all in its own frame."""
     at = np.int64(integers(s.mesh_vertadr, 1, s.nmesh)[0, mesh])
     count = np.int64(integers(s.mesh_vertnum, 1, s.nmesh)[0, mesh])
     vertex = singles(s.mesh_vert + 12 * at, count, 3)
     graph = np.int64(integers(s.mesh_graphadr, 1, s.nmesh)[0, mesh])
-    best = -np.inf
+    best, farthest = -np.inf, 0
     if count <= FEW or graph < 0:
         for k in range(count):
-            best = max(best, x * vertex[k, 0] + y * vertex[k, 1] + z * vertex[k, 2])
-        return best
+            reach = x * vertex[k, 0] + y * vertex[k, 1] + z * vertex[k, 2]
+            if reach > best:
+                best, farthest = reach, k
+        return at + farthest
     hull = np.int64(integers(s.mesh_graph + 4 * graph, 1, 2)[0, 0])
     faces = np.int64(integers(s.mesh_graph + 4 * graph, 1, 2)[0, 1])
     edge_at = integers(s.mesh_graph + 4 * (graph + 2), 1, hull)[0]
@@ -61,9 +62,9 @@ def longest_of_mesh(s: Any, mesh: int, x: float, y: float, z: float) -> float:
             g = np.int64(number[edge[e]])
             reach = x * vertex[g, 0] + y * vertex[g, 1] + z * vertex[g, 2]
             if reach > best:
-                best, k, climbs = reach, np.int64(edge[e]), True
+                best, farthest, k, climbs = reach, g, np.int64(edge[e]), True
             e += 1
-    return best
+    return at + farthest
 
 
 @kernel
@@ -73,28 +74,48 @@ def has_support(kind: int) -> bool:
 
 
 @kernel
-def support(s: Any, d: Any, g: int, x: float, y: float, z: float) -> float:
-    """Return the largest ``n x`` of a geom, for the unit vector n = (x, y, z)."""
+def support_point(s: Any, d: Any, g: int, x: float, y: float,
+                  z: float) -> tuple[float, float, float]:  # fmt: skip
+    """Return the farthest point of a geom in a direction, which may have any length but zero."""
     R = floats(d.geom_xmat + 72 * g, 3, 3)
     c = floats(d.geom_xpos + 24 * g, 1, 3)[0]
     size = floats(s.geom_size + 24 * g, 1, 3)[0]
     a = R[0, 0] * x + R[1, 0] * y + R[2, 0] * z
     b = R[0, 1] * x + R[1, 1] * y + R[2, 1] * z
     e = R[0, 2] * x + R[1, 2] * y + R[2, 2] * z
-    kind, reach = integers(s.geom_type, 1, s.ngeom)[0, g], 0.0
-    if kind == SPHERE:
-        reach = size[0]
-    elif kind == CAPSULE:
-        reach = size[0] + size[1] * abs(e)
+    kind, p, q, r = integers(s.geom_type, 1, s.ngeom)[0, g], 0.0, 0.0, 0.0
+    if kind in (SPHERE, CAPSULE):
+        scale = size[0] / np.sqrt(a * a + b * b + e * e)
+        p, q, r = scale * a, scale * b, scale * e
+        if kind == CAPSULE:
+            r += np.copysign(size[1], e)
     elif kind == ELLIPSOID:
-        reach = np.sqrt(square(size[0] * a) + square(size[1] * b) + square(size[2] * e))
+        p, q, r = size[0] * a, size[1] * b, size[2] * e
+        scale = 1.0 / np.sqrt(p * p + q * q + r * r)
+        p, q, r = scale * size[0] * p, scale * size[1] * q, scale * size[2] * r
     elif kind == CYLINDER:
-        reach = size[0] * np.sqrt(a * a + b * b) + size[1] * abs(e)
+        side = np.sqrt(a * a + b * b)
+        scale = size[0] / side if side > 0.0 else 0.0
+        p, q, r = scale * a, scale * b, np.copysign(size[1], e)
     elif kind == BOX:
-        reach = size[0] * abs(a) + size[1] * abs(b) + size[2] * abs(e)
+        p, q, r = np.copysign(size[0], a), np.copysign(size[1], b), np.copysign(size[2], e)
     else:
-        reach = longest_of_mesh(s, np.int64(integers(s.geom_dataid, 1, s.ngeom)[0, g]), a, b, e)
-    return x * c[0] + y * c[1] + z * c[2] + reach
+        mesh = np.int64(integers(s.geom_dataid, 1, s.ngeom)[0, g])
+        k = farthest_of_mesh(s, mesh, a, b, e)
+        vertex = singles(s.mesh_vert + 12 * k, 1, 3)[0]
+        p, q, r = np.float64(vertex[0]), np.float64(vertex[1]), np.float64(vertex[2])
+    return (
+        c[0] + R[0, 0] * p + R[0, 1] * q + R[0, 2] * r,
+        c[1] + R[1, 0] * p + R[1, 1] * q + R[1, 2] * r,
+        c[2] + R[2, 0] * p + R[2, 1] * q + R[2, 2] * r,
+    )
+
+
+@kernel
+def support(s: Any, d: Any, g: int, x: float, y: float, z: float) -> float:
+    """Return the largest ``n x`` of a geom, for the unit vector n = (x, y, z)."""
+    p, q, r = support_point(s, d, g, x, y, z)
+    return x * p + y * q + z * r
 
 
 @kernel
@@ -180,9 +201,9 @@ def is_right(s: Any, d: Any, c: Any) -> bool:
         return False
     if kinds[b] == HFIELD and is_too_steep(s, d, b, c, -1.0):
         return False
-    if has_support(kinds[a]) and (radius[a] <= radius[b] or not has_support(kinds[b])):
-        return overlap(s, d, a, c, 1.0) <= s.wrong_normal * radius[a]
-    return overlap(s, d, b, c, -1.0) <= s.wrong_normal * radius[b]
+    if has_support(kinds[a]) and overlap(s, d, a, c, 1.0) > s.wrong_normal * radius[a]:
+        return False
+    return not has_support(kinds[b]) or overlap(s, d, b, c, -1.0) <= s.wrong_normal * radius[b]
 
 
 @kernel

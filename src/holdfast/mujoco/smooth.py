@@ -231,7 +231,7 @@ def widen_at(address: int) -> None:
 def complete_contacts(s: Any, api: Any) -> None:
     """Add the contacts that MuJoCo's collision detection leaves out; exclude unreachable ones."""
     if s.adhesive == 0:
-        reach.exclude_wrong(s)
+        reach.correct_wrong(s, s.data)
         reach.add_nearest(s, api)
     add_kept(s, api)
     if s.adhesive == 0 and structs.option_at(s.opt).enableflags & SLEEP == 0:
@@ -310,7 +310,7 @@ def list_nearest(s: Any, api: Any) -> None:
     keep_rows(s)
     wrong = False
     if s.adhesive == 0:
-        wrong = reach.exclude_wrong(s)
+        wrong = reach.correct_wrong(s, s.data)
         reach.add_nearest(s, api)
     s.collided = d.ncon
     if wrong or s.collided > known:

@@ -97,8 +97,8 @@ def _columns(s: Sample, some: np.ndarray, other: Sample, near: np.ndarray,
     """(k, nv) directions of the impulses that contacts may give, by their law; each has a sign.
 
     Friction is within a polygon about the cone, with torsion and rolling in a box beside it. A
-    contact that slides all the time pushes along one direction, against its motion; where it
-    spins or rolls, too, along those that are against it.
+    contact that slides, spins or rolls all the time pushes along one direction, against its motion;
+    where something else happens and it spins or rolls, along those that are against it.
 
     Args:
         s: a sample.
@@ -136,8 +136,8 @@ def _columns(s: Sample, some: np.ndarray, other: Sample, near: np.ndarray,
         slow = SLIDES * dt * mu * max(pull, 9.81) * (STEADY if steady[i] else 1.0)
         turned = 2.0 * dt * s.turn[i] if steady[i] else 0.0  # what turning rows may show of sliding
         sliding = _slides(_less(u, turned), _less(u if v is None else v, turned), slow)
-        if sliding and len(sides) == 2:
-            rows[-1] = s.N[i : i + 1] - mu * (u / np.linalg.norm(u) @ sides)[None]
+        if sliding and (len(sides) == 2 or steady[i]):
+            rows[-1] = s.N[i : i + 1] - (scale * u / np.linalg.norm(u) @ sides)[None]
             continue
         around = _friction_directions(len(sides))
         if sliding:

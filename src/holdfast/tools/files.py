@@ -7,13 +7,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from holdfast.errors import InputError
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.support import check_timestep
+from holdfast.tools.trajectory import read_arrays
 
 Control = Callable[[float], np.ndarray]
 
@@ -35,6 +35,8 @@ def check_output(path: Path, *, force: bool, name: str = "out") -> Path:
         The path without links.
     """
     place = Path(os.path.realpath(path))
+    if place.is_symlink():
+        raise InputError(name, f"{path} is a link that leads to itself")
     if place.is_dir():
         raise InputError(name, f"{path} is a folder; name a file in it")
     if place.exists() and not place.is_file():
@@ -139,14 +141,9 @@ def load_control(path: Path, model: Any) -> Control:
     if not path.is_file():
         raise InputError("control", f"{path} does not exist")
     if path.suffix == ".npz":
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                if "ctrl" not in arrays:
-                    raise InputError("control", f"{path} holds {', '.join(arrays)}; expected ctrl")
-                ctrl = np.atleast_2d(arrays["ctrl"])
-                time = arrays.get("time")
-        except (ValueError, OSError, BadZipFile) as error:
-            raise InputError("control", f"{path} cannot be read: {error}") from error
+        with open(path, "rb") as stream:
+            arrays = read_arrays(stream, str(path), ("ctrl",), only=("ctrl", "time"), of="control")
+        ctrl, time = np.atleast_2d(arrays["ctrl"]), arrays.get("time")
     elif path.suffix == ".csv":
         ctrl, time = _read_csv(path, model.nu)
     else:

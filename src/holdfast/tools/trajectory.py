@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -126,31 +127,47 @@ def parse_trajectory(content: bytes, name: str) -> Trajectory:
     return _read(io.BytesIO(content), name)
 
 
-def _read(stream: BinaryIO, name: str) -> Trajectory:
+def read_arrays(
+    stream: BinaryIO, name: str, needed: Sequence[str], *, only: Sequence[str] = (),
+    of: str = "trajectory",
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """Arrays of an .npz file, of which no more is read than it needs.
+
+    Args:
+        stream: the file.
+        name: of the file, for errors.
+        needed: names of arrays that must be there.
+        only: names of those that are read; all if empty.
+        of: what errors are about.
+    """
     try:
         with ZipFile(stream) as archive:
-            arrays = _arrays(archive, name)
-    except InputError:
-        raise
+            return _arrays(archive, name, needed, only)
     except Exception as error:  # whatever a damaged file makes of the readers
-        raise InputError("trajectory", f"{name} cannot be read as .npz: {error}") from error
+        raise InputError(of, f"{name} cannot be read as .npz: {error}") from error
+
+
+def _read(stream: BinaryIO, name: str) -> Trajectory:
+    arrays = read_arrays(stream, name, NEEDED)
     metadata = _metadata(arrays, name)
     if "ctrl" in arrays and arrays["ctrl"].size == 0:
         del arrays["ctrl"]
     return Trajectory(name, arrays, metadata)
 
 
-def _arrays(archive: ZipFile, name: str) -> dict[str, np.ndarray]:
-    """All arrays of a file; sizes are looked at before anything is read."""
+def _arrays(archive: ZipFile, name: str, needed: Sequence[str],
+            only: Sequence[str]) -> dict[str, np.ndarray]:  # fmt: skip
+    """The arrays of a file; sizes are looked at before anything is read."""
     entries = {e.filename.removesuffix(".npy"): e for e in archive.infolist()
                if e.filename.endswith(".npy")}  # fmt: skip
+    missing = set(needed) - set(entries)
+    if missing:
+        raise ValueError(f"it holds {', '.join(sorted(entries)) or 'nothing'}; "
+                         f"it lacks {', '.join(sorted(missing))}")  # fmt: skip
+    entries = {key: entry for key, entry in entries.items() if not only or key in only}
     size = sum(entry.file_size for entry in entries.values())
     if size > LARGEST:
-        raise InputError("trajectory", f"{name} holds {size:,} bytes; at most {LARGEST:,} are read")
-    missing = set(NEEDED) - set(entries)
-    if missing:
-        raise InputError("trajectory", f"{name} holds {', '.join(sorted(entries)) or 'nothing'}; "
-                         f"it lacks {', '.join(sorted(missing))}")  # fmt: skip
+        raise ValueError(f"it holds {size:,} bytes; at most {LARGEST:,} are read")
     return {
         key: _array(archive, entry, key, LARGEST_TEXT if key in TEXTS else LARGEST)
         for key, entry in entries.items()

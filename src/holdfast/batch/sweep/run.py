@@ -51,15 +51,15 @@ def sweep(
             row. All randomness of the task must come from its argument `seed`.
         cases: dictionaries of parameters, for example from `holdfast.cases`. A case without a
             "seed" gets one, derived from its parameters and `seed`.
-        out: table to write, .parquet or .csv; its journal has the same name plus .journal. None
-            saves nothing.
+        out: table to write, .parquet or .csv; its journal has the same name plus .journal. A link
+            is followed. None saves nothing.
         workers: number of cases to run at the same time; by default as many as there are cores,
             or workers in the cluster.
         backend: "processes" or "threads" on this machine, "dask" or "ray".
         scheduler: address of a Dask scheduler or a Ray cluster; None starts a local one.
         seed: random seed from which the seeds of cases are derived.
         retry_failed: run failed cases again.
-        fresh: discard the results of an earlier sweep.
+        fresh: discard the results of an earlier sweep, or a file that has the name of the table.
         warmup: compile a step before workers start, so that they find it in the cache.
         progress: show a progress bar on stderr, with the rate and the remaining time.
 
@@ -83,9 +83,10 @@ def sweep(
     if not listed:
         raise InputError("cases", "is empty; expected at least one case")
     arguments = arguments_of(task, listed)
-    path = None if out is None else Path(out)
+    path = None if out is None else tables.place_of(out)
     if path is not None:
         tables.check_format(path)
+        tables.check_place(path, journal_of(path), fresh=fresh)
     store = _Memory() if path is None else Journal(journal_of(path), _stamp(task), fresh=fresh)
     work = {key_of(case): (case, given) for case, given in zip(listed, arguments, strict=True)}
     try:

@@ -74,6 +74,23 @@ def make_table(rows: Sequence[Mapping[str, Any]], path: Path | None) -> SweepTab
     return SweepTable(names, table, path)
 
 
+def place_of(out: str | Path) -> Path:
+    """Where a table is written: links are followed."""
+    path = Path(out)
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def check_place(path: Path, journal: Path, *, fresh: bool) -> None:
+    """Refuse to overwrite what no sweep has written: beside its tables there are journals."""
+    if path.is_dir() or (path.exists() and not path.is_file()):
+        raise InputError("out", f"{path} is a folder, a device or a pipe; expected a file")
+    if path.is_symlink():
+        raise InputError("out", f"{path} is a link that leads nowhere")
+    if path.exists() and not journal.exists() and not fresh:
+        raise InputError("out", f"{path} exists, and no sweep has written it; name another file, "
+                         "or overwrite it with fresh=True (--fresh)")  # fmt: skip
+
+
 def check_format(path: Path) -> None:
     """Refuse names of files that no table can have, and formats that nothing here can write."""
     if path.suffix not in FORMATS:

@@ -1,0 +1,93 @@
+"""Normals of convex geoms that nearly touch, beside the best of many directions."""
+
+from __future__ import annotations
+
+import ctypes
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from holdfast.mujoco import normals, separation, structs
+
+KINDS = ("sphere", "ellipsoid", "box", "capsule", "cylinder", "mesh")
+SIZES = {
+    "sphere": "0.3", "ellipsoid": "0.1 0.2 0.4", "box": "0.1 0.3 0.2", "capsule": "0.1 0.3",
+    "cylinder": "0.3 0.1",
+}  # fmt: skip
+
+
+def plain() -> dict[str, Any]:
+    """The kernels of both modules as plain Python."""
+    scope = {**vars(separation), **vars(normals)}
+    for name, kind in (("integers", ctypes.c_int32), ("singles", ctypes.c_float),
+                       ("floats", ctypes.c_double)):  # fmt: skip
+        scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
+            at, rows, columns, kind
+        )
+    for name, each in list(scope.items()):
+        code = getattr(getattr(each, "py_func", each), "__code__", None)
+        if code is not None and name not in ("integers", "singles", "floats", "kernel"):
+            scope[name] = FunctionType(code, scope)
+    return scope
+
+
+def geom(kind: str, place: str, rng: np.random.Generator) -> tuple[str, str]:
+    """The asset and the body of a geom."""
+    asset, shape = "", f'type="{kind}" size="{SIZES.get(kind)}"'
+    if kind == "mesh":
+        text = " ".join(f"{x:.5f}" for x in 0.3 * rng.normal(size=36))
+        asset, shape = f'<mesh name="{place}" vertex="{text}"/>', f'type="mesh" mesh="{place}"'
+    return asset, f'<body name="{place}"><freejoint/><geom {shape}/></body>'
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kinds", [(a, b) for a in KINDS for b in KINDS if a <= b])
+def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> None:
+    """Geoms a little apart have one normal; where they overlap by as little, it is still one."""
+    rng, scope = np.random.default_rng([seed, *map(ord, kinds[0] + kinds[1])]), plain()
+    parts = [geom(kind, name, rng) for kind, name in zip(kinds, "ab", strict=True)]
+    model = mujoco.MjModel.from_xml_string(
+        f"<mujoco><asset>{parts[0][0]}{parts[1][0]}</asset>"
+        f"<worldbody>{parts[0][1]}{parts[1][1]}</worldbody></mujoco>"
+    )
+    data = mujoco.MjData(model)
+    data.qpos[:] = rng.normal(size=14)
+    data.qpos[7:10] = data.qpos[:3] + 2.0 * rng.normal(size=3)
+    mujoco.mj_kinematics(model, data)
+    names = ("geom_type", "geom_size", "geom_dataid", "mesh_vertadr", "mesh_vertnum", "mesh_vert",
+             "mesh_graphadr", "mesh_graph")  # fmt: skip
+    radius, work = np.array(model.geom_rbound), np.zeros(256)
+    s = SimpleNamespace(
+        **{name: getattr(model, name).ctypes.data for name in names}, ngeom=2, nmesh=model.nmesh,
+        radius=radius.ctypes.data, scratch=work.ctypes.data,
+    )  # fmt: skip
+    place = np.array(data.geom_xpos)
+    d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=place.ctypes.data)
+    w = scope["search_at"](work.ctypes.data)
+
+    def apart(n: np.ndarray) -> float:
+        return scope["apart_along"](s, d, 0, 1, n)
+
+    n, point = place[1] - place[0], np.zeros(3)
+    n /= np.linalg.norm(n)
+    far = scope["find_normal"](s, d, 0, 1, n, point, w)
+    place[1] -= (far + 1e-6) * n  # from here on they overlap by a little
+    first = n + 0.5 * rng.normal(size=3)
+    first /= np.linalg.norm(first)
+    contact = SimpleNamespace(geom=[0, 1], dist=0.0, pos=np.zeros(3),
+                              frame=np.append(first, np.zeros(6)))  # fmt: skip
+    scope["correct_normal"](s, d, contact)
+    found = contact.frame[:3]
+    assert -2e-6 <= contact.dist <= 1e-9  # where corners meet, all of a cone are as good but for it
+    assert contact.dist == pytest.approx(apart(found), abs=1e-12)
+    others = found + np.geomspace(1e-4, 10.0, 200)[:, None] * rng.normal(size=(200, 3))
+    others /= np.linalg.norm(others, axis=1)[:, None]
+    assert max(apart(other) for other in others) <= contact.dist + 1e-6
+    axes = contact.frame.reshape(3, 3)
+    assert np.allclose(axes @ axes.T, np.eye(3), atol=1e-12) and np.linalg.det(axes) > 0.0
+    for g, sign in ((0, 1.0), (1, -1.0)):  # the point is on the surfaces of both
+        reach = scope["support"](s, d, g, *(sign * found))
+        assert sign * found @ contact.pos == pytest.approx(reach, abs=1e-6)
