@@ -2,7 +2,8 @@
 
 1. the impulses of the last step, as they are, if nothing moves (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
-   all contacts stick that are to be pressed, because where they can, they do;
+   all contacts stick that are to be pressed, because where they can, they do; at last those in
+   which only contacts are pressed that touch already;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
    that it ends in, and Newton's method from its end (`proximal.approach`);
    large islands: a few steps of Newton's method from the last impulses, if they are nearly an
@@ -272,6 +273,21 @@ def make_stick(sy: System, isl: Island, state_inout: np.ndarray) -> None:
 
 
 @kernel
+def open_apart(sy: System, isl: Island, state_inout: np.ndarray) -> bool:
+    """Open the contacts and limits that do not touch yet; return whether there are any.
+
+    Of a face that rests on points at slightly different heights few carry. Rows for all of them ask
+    for a motion that no rigid body has, and its impulses say nothing about who does.
+    """
+    some = False
+    for i in isl.member:
+        if sy.normal[i] == 1 and sy.c[sy.row[i]] < 0.0 and state_inout[i] != OPEN:
+            state_inout[i] = OPEN
+            some = True
+    return some
+
+
+@kernel
 def try_sticking(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
     """Take the answer of states in which nothing slides, if it is one: it comes first.
@@ -288,6 +304,23 @@ def try_sticking(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, wk.kept, v.r)
     rebuild(sy, isl, v.r, v.y, v.u)
     return least, count
+
+
+@kernel
+def try_states(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+               sigma: float, least: float) -> tuple[bool, float, int]:  # fmt: skip
+    """Search from these states on as long as the residual falls; keep what is better.
+
+    Returns:
+        Whether the answer is certified, the residual of the impulses that are kept, and the
+        factorisations.
+    """
+    v = wk.v
+    miss, count = search_states(
+        sy, isl, size, v, wk.CG, state, o, sigma, o.active_compliance, STATE_CHANGES, 0, wk.digits
+    )
+    found = miss <= o.certificate
+    return found, keep_better(sy, isl, wk, miss, np.inf if found else least), count
 
 
 @kernel
@@ -519,13 +552,16 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     if warm and not found:
         if any_slides(isl, state):  # as they did
             relative_speeds(sy, isl, sy.before, v.u)
-        miss, count = search_states(
-            sy, isl, size, v, wk.CG, state, o, sigma, o.active_compliance, STATE_CHANGES, 0,
-            wk.digits,
-        )  # fmt: skip
+        found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
         total += count
-        found = miss <= o.certificate
-        least = keep_better(sy, isl, wk, miss, np.inf if found else least)
+    if warm and not found:
+        for i in isl.member:
+            state[i] = int(wk.shift[i])
+        if open_apart(sy, isl, state):
+            clear(sy, isl, v.r)
+            relative_speeds(sy, isl, sy.before, v.u)
+            found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+            total += count
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
