@@ -36,7 +36,6 @@ from holdfast.contact.arrays import Answer, Arrays, ContactState, SolveStatus, r
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.near import solve_near
 from holdfast.contact.options import DEFAULT
-from holdfast.contact.system import FREE_BODY
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
@@ -163,13 +162,12 @@ def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
 
 
 @kernel
-def is_of_mechanism(arrays: Arrays, i: int) -> bool:
+def is_of_mechanism(s: Any, arrays: Arrays, i: int) -> bool:
     """Return whether constraint i moves one tree only, and this is no free body."""
     first = arrays.panel[i]
     if arrays.panel[i + 1] != first + 1:
         return False
-    t = arrays.panel_tree[first]
-    return arrays.tree[t + 1] - arrays.tree[t] != FREE_BODY
+    return words(s.linked, 1, s.ntree)[0, arrays.panel_tree[first]] == 1
 
 
 @kernel
@@ -219,7 +217,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
                 left = max(left, violation(s, arrays, cs, i, answer.velocity))
                 if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
                     before = max(before, -cs.gap[i])
-                    if is_of_mechanism(arrays, i):
+                    if is_of_mechanism(s, arrays, i):
                         linked = max(linked, -cs.gap[i])
         was_deep = before > s.slight * s.size
         if left <= s.uncorrected * s.size:
