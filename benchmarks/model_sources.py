@@ -20,6 +20,11 @@ import mujoco
 
 PACKAGES = ("dm_control", "gymnasium", "gymnasium_robotics", "metaworld", "robosuite",
             "mujoco_playground")  # fmt: skip
+# Packages with models that few of the rules were made on. They are looked for, not asked for:
+# `pip install --no-deps`, or unpacked wheels on PYTHONPATH.
+FURTHER = ("brax", "d4rl", "dm_robotics", "fancy_gym", "gym_aloha", "gym_hil", "gym_xarm",
+           "mani_skill", "mjlab", "mujoco_maze", "mujoco_py", "mujoco_warp", "myo_sim", "myosuite",
+           "newton", "robopianist", "robosuite_models", "safety_gymnasium")  # fmt: skip
 ROBOSUITE = (
     "Lift/Panda", "Stack/Panda", "NutAssembly/Sawyer", "PickPlace/IIWA", "Door/Panda", "Wipe/UR5e",
     "ToolHang/Kinova3", "TwoArmLift/Baxter", "TwoArmPegInHole/Baxter", "TwoArmHandover/Baxter",
@@ -39,7 +44,7 @@ def all_sources() -> list[str]:
 
 
 def _files() -> Iterator[str]:
-    for package in PACKAGES:
+    for package in (*PACKAGES, *FURTHER):
         folder = folder_of(package)
         for path in sorted(folder.rglob("*.xml")) if folder else ():
             if "<mujoco" in path.read_text(errors="ignore").replace("<mujocoinclude", ""):

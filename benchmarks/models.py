@@ -135,6 +135,7 @@ class Side:
 
     def __init__(self, model: Any, data: Any, step: Any) -> None:
         self.model, self.data, self.step = model, copy.copy(data), step
+        mujoco.mj_fwdPosition(model, self.data)  # the inertia, for `explained`
         self.times: list[float] = []
         self.failure, self.force = "", 0.0
         self.problem: Any = None  # that could not be solved

@@ -780,6 +780,45 @@ def test_overlap_that_no_motion_removes_is_left_and_said_once() -> None:
     assert data.qvel[1] == pytest.approx(-9.81 * 200 * h, rel=1e-9)  # and falls along the slot
 
 
+@pytest.mark.parametrize("further", [1, 4])
+def test_a_vain_correction_is_tried_now_and_then_whatever_the_number_of_joints(
+    further: int,
+) -> None:
+    """Six joints are no free body: overlap of a mechanism is not attempted in every step."""
+    walls = "".join(
+        f'<geom type="box" pos="{x} 0 0" size=".12 1 9" friction="0"/>' for x in (-0.2, 0.2)
+    )
+    links = '<body pos="0 0 -.3"><joint axis="0 1 0"/><geom size=".02" mass=".1"/>' * further
+    body = ('<body><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>'
+            f'<geom type="box" size=".1 .1 .1" mass="1" friction="0"/>{links}'
+            f'{"</body>" * (further + 1)}')  # fmt: skip
+    model, data = load(walls + body)
+    stepper = hf.Stepper(model, warn=False)
+    stepper.step(data, 2 * stepper.options.deep_period)
+    assert stepper._get("stuck") == 2  # attempts that did not help
+
+
+def test_a_limit_is_corrected_beside_an_overlap_that_cannot_be() -> None:
+    """A box that is wider than its slot, and a link on it that begins beyond its limit."""
+    walls = "".join(
+        f'<geom type="box" pos="{x} 0 0" size=".12 1 9" friction="0"/>' for x in (-0.2, 0.2)
+    )
+    body = ('<body><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>'
+            '<geom type="box" size=".1 .1 .1" mass="1" friction="0"/><body pos="0 0 -.3">'
+            '<joint axis="0 1 0" limited="true" range="20 60"/><geom size=".02" mass=".1"/>'
+            '</body></body>')  # fmt: skip
+    model, data = load(walls + body)
+    stepper = hf.Stepper(model, warn=False)
+    low = np.deg2rad(20.0)
+    most = int(np.ceil(low / stepper.options.correction_step)) * stepper.options.deep_period
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stepper.step(data, most + 1)
+    assert data.qpos[2] == pytest.approx(low, abs=1e-6)
+    assert np.abs(data.qvel[[0, 2]]).max() <= 1e-9
+    assert abs(data.qpos[0]) <= 1e-9  # the box stays in the middle
+
+
 def test_links_that_overlap_at_their_joint_are_left_alone() -> None:
     """Deep in each other, with a normal that passes 2 mm from the axis: no contact, said once.
 

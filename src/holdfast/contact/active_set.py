@@ -42,6 +42,7 @@ from holdfast.linalg.vectors import square
 
 REFINE = 8  # steps with the same factors
 ROUNDING = 1e-15  # of residuals, relative, for each constraint and ten more
+IMPROVES = 0.1  # part of the residual up to which what a system leaves falls: another follows
 PATIENCE = 3  # systems in a row that may be worse than those before
 STIFFEN = 1e-3  # factor of the compliance where those do not suffice
 FAINT = 10.0  # times rounding: slower sliding is not seen in the answer, only with compliance
@@ -300,16 +301,18 @@ def search_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
 
     Speeds of the free motion are in v.free; impulses v.r and speeds v.u say where contacts slide
     to. The system is one in the motion, or in the impulses where those are fewer. It begins with a
-    compliance of rows that hold. There are at most `limit` systems, and at most `patience` in a row
-    that do not improve on those before.
+    compliance of rows that hold. There are at most `limit` systems, more only while each leaves a
+    small part of the residual, and at most `patience` in a row that do not improve on those before.
+    Where states stay, the residual is that of the direction of sliding, which falls from system to
+    system, or that of rows which are nearly dependent, which only less compliance makes smaller.
 
     Returns:
         The relative residual of the impulses, left in v.r, their speeds in v.u, and how many
         factorisations it took. Infinite if there is no progress.
     """
-    miss = least = kept = np.inf
-    count, worse, rho, exact = 0, 0, compliance, rounding(isl)
-    while count < limit:
+    miss = least = kept = before = np.inf
+    count, worse, rho, exact, same = 0, 0, compliance, rounding(isl), False
+    while True:
         rows, enough = count_rows(sy, isl, state), 0.1 * exact * sigma
         by_rows = memory(rows) <= isl.rows.shape[0]
         if by_rows:
@@ -322,9 +325,10 @@ def search_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
         certified = miss <= o.certificate
         last = miss <= exact or (certified and miss > 0.1 * least) or not miss < np.inf
         last = last or (kept < np.inf and not certified)
+        improves = count > 1 and miss < IMPROVES * before
         worse = worse + 1 if not miss < least else 0
-        least = min(least, miss)
-        if last or worse > patience or count == limit:
+        least, before = min(least, miss), miss
+        if last or worse > patience or (count >= limit and not improves):
             break
         changed = 0
         if certified:  # the states are right: more digits
@@ -339,11 +343,11 @@ def search_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
             changed = read_states(sy, isl, v.r, v.u, 0.0, state)
         if changed > 0:
             rho = compliance
-        elif held_speed(sy, isl, state, v.new, v.uk) > o.stop * sigma:
-            # rows that are nearly dependent
+        elif not (same and improves) and held_speed(sy, isl, state, v.new, v.uk) > o.stop * sigma:
             rho = max(STIFFEN * rho, o.least_compliance)
             if not certified:  # what they missed says nothing about the states
                 least, worse = np.inf, 0
+        same = changed == 0
     if kept < miss:
         store(sy, isl, kept_work, v.new)
         rebuild(sy, isl, v.new, v.y, v.uk)

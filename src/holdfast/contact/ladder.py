@@ -2,7 +2,8 @@
 
 1. the impulses of the last step, as they are, if all goes on as it was (`take_last`);
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
-   all contacts stick that are to be pressed, because where they can, they do;
+   all contacts stick that are to be pressed, because where they can, they do; at last those in
+   which only contacts are pressed that touch already;
 3. the interior-point method from nothing (`interior_point.follow_path`), the states that it tells,
    and Newton's method (`proximal.approach`); before it, in large islands, a few steps of Newton's
    method from the impulses of a resumed solve, if they are nearly an answer; small islands that it
@@ -89,7 +90,7 @@ REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 MANY = 20  # constraints of an island above which the interior-point method is the shorter way
-LARGE = 40  # above which a solve begins with the impulses of the last step
+LARGE = 40  # above which a resumed solve goes on from its impulses, and a rough answer may do
 LARGE_CHANGES = 3  # systems of given states there
 WARM_STEPS = 10  # Newton steps from the last step's impulses
 CLOSE = 1e-3  # residual up to which it is worth to go on from them
@@ -261,6 +262,21 @@ def make_stick(sy: System, isl: Island, state_inout: np.ndarray) -> None:
 
 
 @kernel
+def open_apart(sy: System, isl: Island, state_inout: np.ndarray) -> bool:
+    """Open the contacts and limits that do not touch yet; return whether there are any.
+
+    Of a face that rests on points at slightly different heights few carry. Rows for all of them ask
+    for a motion that no rigid body has, and its impulses say nothing about who does.
+    """
+    some = False
+    for i in isl.member:
+        if sy.normal[i] == 1 and sy.c[sy.row[i]] < 0.0 and state_inout[i] != OPEN:
+            state_inout[i] = OPEN
+            some = True
+    return some
+
+
+@kernel
 def try_sticking(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, least: float) -> tuple[float, int]:  # fmt: skip
     """Take the answer of states in which nothing slides, if it is one: it comes first.
@@ -277,6 +293,23 @@ def try_sticking(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     store(sy, isl, wk.kept, v.r)
     rebuild(sy, isl, v.r, v.y, v.u)
     return least, count
+
+
+@kernel
+def try_states(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+               sigma: float, least: float) -> tuple[bool, float, int]:  # fmt: skip
+    """Search from these states on as long as the residual falls; keep what is better.
+
+    Returns:
+        Whether the answer is certified, the residual of the impulses that are kept, and the
+        factorisations.
+    """
+    v = wk.v
+    miss, count = search_states(
+        sy, isl, size, v, wk.CG, state, o, sigma, o.active_compliance, STATE_CHANGES, 0, wk.digits
+    )
+    found = miss <= o.certificate
+    return found, keep_better(sy, isl, wk, miss, np.inf if found else least), count
 
 
 @kernel
@@ -528,13 +561,16 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     if warm and not found:
         if any_slides(isl, state):  # as they did
             relative_speeds(sy, isl, sy.before, v.u)
-        miss, count = search_states(
-            sy, isl, size, v, wk.CG, state, o, sigma, o.active_compliance, STATE_CHANGES, 0,
-            wk.digits,
-        )  # fmt: skip
+        found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
         total += count
-        found = miss <= o.certificate
-        least = keep_better(sy, isl, wk, miss, np.inf if found else least)
+    if warm and not found:
+        for i in isl.member:
+            state[i] = int(wk.shift[i])
+        if open_apart(sy, isl, state):
+            clear(sy, isl, v.r)
+            relative_speeds(sy, isl, sy.before, v.u)
+            found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
+            total += count
     if not found and least > o.certificate and isl.member.shape[0] > MANY:
         rung = INTERIOR
         clear(sy, isl, wk.start)

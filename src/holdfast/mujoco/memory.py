@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.contact.system import FREE_BODY
 from holdfast.mujoco import c_api, smooth, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import NO_FRICTION
@@ -138,10 +139,12 @@ class StepMemory:
             body_tree = np.where(body_tree >= 0, 0, -1)
         in_M, in_D = smooth.places_of_entries(model, tree, block)
         scratch = np.zeros(len(tree) + 256)
+        kind = model.jnt_type[model.dof_jntid[tree[:-1]]]
+        free = (kind == mujoco.mjtJoint.mjJNT_FREE) & (size == FREE_BODY)
         self._put(tree=tree, block=block, tree_of=of_dof.astype(np.int64), tree_of_body=body_tree,
                   M_at=in_M, D_at=in_D, inertia=np.zeros(block[-1]), scratch=scratch,
                   factor=np.zeros(block[-1]), factored=np.zeros(len(size), dtype=np.int64),
-                  island=np.zeros(len(size), dtype=np.int64),
+                  island=np.zeros(len(size), dtype=np.int64), linked=(~free).astype(np.int64),
                   below=np.zeros(block[-1] + model.nv, dtype=np.int64))  # fmt: skip
         self._set(ntree=len(size), nblock=block[-1], nD=len(in_D))
 

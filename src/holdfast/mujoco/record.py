@@ -103,6 +103,7 @@ _TABLES = (  # made once per stepper
     "segments", "geom_body", "geom_root", "geom_curved", "moving", "radius", "geom_mocap",
     "mocap_body", "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at",
     "joints", "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
+    "linked",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "energy",

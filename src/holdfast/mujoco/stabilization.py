@@ -18,8 +18,8 @@ so that contact and correction together add nothing to it. What is left waits; u
 when the step began that no step can have led there: bodies that were placed in each other are
 lifted out at once, and the drift of joints is free, too. Where violations are deep, the
 surfaces are looked at where a correction leads, and it is made only if it helps: the overlap of
-neighbouring links would push joints about for ever. What is done depends on the state alone, not on
-how it came about.
+neighbouring links would push joints about for ever. Where it does not help, limits and equalities
+are corrected alone. What is done depends on the state alone, not on how it came about.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -36,7 +36,6 @@ from holdfast.contact.arrays import Answer, Arrays, ContactState, SolveStatus, r
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.near import solve_near
 from holdfast.contact.options import DEFAULT
-from holdfast.contact.system import FREE_BODY
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
@@ -163,13 +162,12 @@ def island_of(arrays: Arrays, label: np.ndarray, i: int) -> int:
 
 
 @kernel
-def is_of_mechanism(arrays: Arrays, i: int) -> bool:
+def is_of_mechanism(s: Any, arrays: Arrays, i: int) -> bool:
     """Return whether constraint i moves one tree only, and this is no free body."""
     first = arrays.panel[i]
     if arrays.panel[i + 1] != first + 1:
         return False
-    t = arrays.panel_tree[first]
-    return arrays.tree[t + 1] - arrays.tree[t] != FREE_BODY
+    return words(s.linked, 1, s.ntree)[0, arrays.panel_tree[first]] == 1
 
 
 @kernel
@@ -219,17 +217,20 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
                 left = max(left, violation(s, arrays, cs, i, answer.velocity))
                 if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
                     before = max(before, -cs.gap[i])
-                    if is_of_mechanism(arrays, i):
+                    if is_of_mechanism(s, arrays, i):
                         linked = max(linked, -cs.gap[i])
         was_deep = before > s.slight * s.size
         if left <= s.uncorrected * s.size:
             continue
         if linked > s.slight * s.size and not is_turn(s, s.deep_period):
             continue
-        if not displace_island(s, arrays, cs, answer, label, island, left, not was_deep, to, found,
-                               at):  # fmt: skip
+        holds = not was_deep
+        if not displace_island(s, arrays, cs, answer, label, island, left, holds, to, found, at):
             whole = False
-            continue
+            if not leave_overlaps(s, arrays, cs, answer, label, island) or not displace_island(
+                s, arrays, cs, answer, label, island, left, holds, to, found, at
+            ):
+                continue
         for t in range(s.ntree):
             if label[t] == island:
                 for j in range(arrays.tree[t], arrays.tree[t + 1]):
@@ -339,12 +340,15 @@ def most_alike(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> int:
 
 @kernel
 def drop_useless(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
-                 label: np.ndarray, dq: np.ndarray, least: float) -> bool:  # fmt: skip
-    """Leave violations as they are where a displacement does not help; whether there are any.
+                 label: np.ndarray, dq: np.ndarray, least: float) -> tuple[bool, bool]:  # fmt: skip
+    """Leave violations as they are where a displacement does not help.
 
     The surfaces are looked at where the displacements lead, if something is deeper than `least`.
+
+    Returns:
+        Whether there are any, and whether limits or equalities are among them.
     """
-    trial, useless, moved = data_at(s.trial), False, False
+    trial, useless, moved, joints = data_at(s.trial), False, False, False
     for island in range(s.ntree):
         if label[island] != island:
             continue
@@ -374,11 +378,25 @@ def drop_useless(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answ
                     after = max(after, -seen.dist)
         if after > left - s.helpful * min(left, s.correction_step):
             useless = True
-            for t in range(s.ntree):
-                if label[t] == island:
-                    for j in range(arrays.tree[t], arrays.tree[t + 1]):
-                        dq[j] = 0.0
-    return useless
+            scale_island(arrays, label, island, 0.0, dq)
+            joints = leave_overlaps(s, arrays, cs, answer, label, island) or joints
+    return useless, joints
+
+
+@kernel
+def leave_overlaps(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
+                   island: int) -> bool:  # fmt: skip
+    """Leave the deep contacts of an island alone, whatever moves; whether anything else is left."""
+    some = False
+    for i in range(cs.kind.shape[0]):
+        if island_of(arrays, label, i) != island:
+            continue
+        left = violation(s, arrays, cs, i, answer.velocity)
+        if cs.kind[i] != CONTACT:
+            some = some or left > s.uncorrected * s.size
+        elif left > s.slight * s.size:
+            cs.sunk[i] = -np.inf
+    return some
 
 
 @kernel
@@ -603,7 +621,9 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
             break
         whole, doubtful = displace(s, arrays, cs, answer, label, rest), k == s.corrections - 1
     least = s.uncorrected if doubtful else s.slight
-    useless = drop_useless(s, api, arrays, cs, answer, label, dq, least)
+    useless, joints = drop_useless(s, api, arrays, cs, answer, label, dq, least)
+    if joints:
+        displace(s, arrays, cs, answer, label, rest)
     if not whole or useless:
         s.stuck += 1
     elif widest(dq) > 0.0:
