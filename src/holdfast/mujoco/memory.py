@@ -70,6 +70,7 @@ class StepMemory:
             poly=own.dof_dampingpoly.shape[1], nsegment=len(private.segments),
             nmoving=len(private.moving), nstate=mujoco.mj_stateSize(own, smooth.STATE_KIND),
             adhesive=private.adhesive, spins=private.spins,
+            watched=own.nsensor > 0 or own.nplugin > 0,
             pyramids=not (private.adhesive or has_narrow_pyramids(model)),
             chooses_sparse=_chooses_sparse(own), size=private.size, left_time=np.nan,
             api=c_api.functions().ctypes.data, model=own._address,

@@ -66,6 +66,7 @@ _COUNTS = (
 _CHOICES = (
     "adhesive", "convex", "curved", "spins", "chooses_sparse", "pyramids", "correct",
     "rigid_equalities", "rigid_limits", "quiet", "integrate", "default_law", "callbacks", "strict",
+    "watched",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "lookaheads", "only_read", "status", "solve_status", "begun", "sparse",
@@ -78,6 +79,7 @@ _STATE = (  # of the step under way
 )  # fmt: skip
 _LOOP = (  # of many steps in one call
     "more",  # steps to take after the one under way
+    "last",  # whether the call ends with this step, and the user may look at what it has written
     "runs",  # address of a record `holdfast.mujoco.loop.RUNS`, or 0
     "coupled",  # whether the inertia is one block, see MORE_BLOCKS
     "now",  # address of a time, two integers

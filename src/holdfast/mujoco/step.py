@@ -63,6 +63,7 @@ from holdfast.mujoco.structs import data_at, floats, words
 from holdfast.mujoco.warm_start import keep_added, kept_moves, recall, remember
 from holdfast.mujoco.writeback import (
     integrate,
+    is_seen,
     list_as_user,
     mark_contacts,
     read_limit_sensors,
@@ -254,15 +255,16 @@ def write_freely(s: Any, api: Any) -> None:
     if d.nefc == 0:
         if s.integrator != DISCRETE:
             c_api.call(api.mj_fwdConstraint, s.model, s.data)
-    else:
+        return
+    qacc, smooth_qacc = floats(d.qacc, 1, nv)[0], floats(d.qacc_smooth, 1, nv)[0]
+    warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
+    for j in range(nv):
+        qacc[j] = warmstart[j] = smooth_qacc[j]
+        force[j] = 0.0
+    if is_seen(s):
         arrays, answer, cs, _ = carve(s)
         mark_contacts(s, arrays, cs, answer)
         list_as_user(s, api, arrays, cs, answer)
-        qacc, smooth_qacc = floats(d.qacc, 1, nv)[0], floats(d.qacc_smooth, 1, nv)[0]
-        warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
-        for j in range(nv):
-            qacc[j] = warmstart[j] = smooth_qacc[j]
-            force[j] = 0.0
         efc_force = floats(d.efc_force, 1, d.nefc)[0]
         for r in range(d.nefc):
             efc_force[r] = 0.0
@@ -453,6 +455,8 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     if s.more > 0:
         set_pause(s, api)
     while True:
+        pauses = s.more > 0 and must_pause(s, api, steps + 1)
+        s.last = s.runs == 0 and (s.more == 0 or pauses)
         if s.runs != 0:
             status = begin_step(s, api)
         if status == Status.DONE:
@@ -466,7 +470,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
             break
         s.more -= 1
         steps += 1
-        if must_pause(s, api, steps):
+        if pauses:
             status = Status.PAUSED
             break
     s.status = status

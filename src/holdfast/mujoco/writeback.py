@@ -4,7 +4,8 @@ Viewers, sensors and scripts then show what was solved for. The user's model lis
 within its own margins; contacts that were listed because the step might reach them, carry no force
 and lie outside these margins are marked as MuJoCo marks contacts in the gap: inactive. With the
 user's pyramidal cone forces are encoded as MuJoCo encodes them, so that `mj_contactForce` decodes
-what was solved for.
+what was solved for. Of the steps that are taken in one call, forces and contacts are written where
+somebody may look at them, see `is_seen`; the state is complete after each.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -25,6 +26,7 @@ from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
 from holdfast.mujoco.reach import pair_margin
+from holdfast.mujoco.sleep import SLEEP
 from holdfast.mujoco.smooth import PYRAMIDAL
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers, words
 
@@ -39,14 +41,31 @@ LIMIT_SENSORS = (JOINT_LIMIT_POS, JOINT_LIMIT_VEL, TENDON_LIMIT_POS, TENDON_LIMI
 
 
 @kernel
-def write_motion(s: Any, arrays: Arrays, answer: Answer) -> None:
-    """Write qacc, the mean acceleration over the step, and qfrc_constraint."""
+def is_seen(s: Any) -> bool:
+    """Return whether anybody may look at more than the state before the next step.
+
+    That is the user after the last step of a call, sensors and plugins, and trees that may fall
+    asleep.
+    """
+    sleeps = structs.option_at(s.opt).enableflags & SLEEP
+    return s.last == 1 or s.watched == 1 or sleeps != 0
+
+
+@kernel
+def write_acceleration(s: Any, answer: Answer) -> None:
+    """Write qacc, the mean acceleration over the step."""
     d, nv, h = data_at(s.data), s.nv, s.h
     qvel, qacc = floats(d.qvel, 1, nv)[0], floats(d.qacc, 1, nv)[0]
-    warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
-    kept, rate = floats(s.qacc, 1, nv)[0], 1.0 / h
+    warmstart, kept = floats(d.qacc_warmstart, 1, nv)[0], floats(s.qacc, 1, nv)[0]
     for j in range(nv):
         qacc[j] = warmstart[j] = kept[j] = (answer.velocity[j] - qvel[j]) / h
+
+
+@kernel
+def write_joint_forces(s: Any, arrays: Arrays, answer: Answer) -> None:
+    """Write qfrc_constraint."""
+    force, rate = floats(data_at(s.data).qfrc_constraint, 1, s.nv)[0], 1.0 / s.h
+    for j in range(s.nv):
         force[j] = 0.0
     for i in range(arrays.law.shape[0]):
         for k in range(arrays.panel[i], arrays.panel[i + 1]):
@@ -172,7 +191,10 @@ def find_limit(d: Any, kept: int, which: np.ndarray, position: float) -> int:
 @kernel
 def write_back(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
     """Write acceleration, forces and contacts as the user's model would list them."""
-    write_motion(s, arrays, answer)
+    write_acceleration(s, answer)
+    if not is_seen(s):
+        return
+    write_joint_forces(s, arrays, answer)
     left_out = mark_contacts(s, arrays, cs, answer)
     same_cone = (s.cone == PYRAMIDAL) == (s.pyramidal == 1)
     if left_out > 0 or not same_cone or idle_limits(arrays, cs, answer) > 0:
