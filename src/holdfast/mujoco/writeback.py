@@ -26,8 +26,7 @@ from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
 from holdfast.mujoco.reach import pair_margin
-from holdfast.mujoco.sleep import SLEEP
-from holdfast.mujoco.smooth import PYRAMIDAL
+from holdfast.mujoco.smooth import PYRAMIDAL, is_seen, make_rows
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers, words
 
 _LIMIT_JOINT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
@@ -38,17 +37,6 @@ JOINT_LIMIT_VEL = int(_SENSORS.mjSENS_JOINTLIMITVEL)
 TENDON_LIMIT_POS = int(_SENSORS.mjSENS_TENDONLIMITPOS)
 TENDON_LIMIT_VEL = int(_SENSORS.mjSENS_TENDONLIMITVEL)
 LIMIT_SENSORS = (JOINT_LIMIT_POS, JOINT_LIMIT_VEL, TENDON_LIMIT_POS, TENDON_LIMIT_VEL)
-
-
-@kernel
-def is_seen(s: Any) -> bool:
-    """Return whether anybody may look at more than the state before the next step.
-
-    That is the user after the last step of a call, sensors and plugins, and trees that may fall
-    asleep.
-    """
-    sleeps = structs.option_at(s.opt).enableflags & SLEEP
-    return s.last == 1 or s.watched == 1 or sleeps != 0
 
 
 @kernel
@@ -86,13 +74,12 @@ def write_joint_forces(s: Any, arrays: Arrays, answer: Answer) -> None:
 
 
 @kernel
-def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> int:
-    """Keep contacts within the user's margins or with force; return how many are left out."""
+def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
+    """Keep contacts within the user's margins or with force, leave out others."""
     d = data_at(s.data)
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
         c.includemargin = pair_margin(s, c.geom[0], c.geom[1])
-    left_out = 0
     for k in range(cs.kind.shape[0]):
         if cs.kind[k] != CONTACT:
             continue
@@ -103,23 +90,11 @@ def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> in
         if pushes and c.includemargin <= c.dist:
             c.includemargin = np.nextafter(c.dist, np.inf)
         c.exclude = 1 if c.dist >= c.includemargin else 0
-        left_out += c.exclude
-    return left_out
-
-
-@kernel
-def idle_limits(arrays: Arrays, cs: Constraints, answer: Answer) -> int:
-    """Return how many limits are listed that are neither loaded nor exceeded."""
-    count = 0
-    for k in range(cs.kind.shape[0]):
-        if cs.kind[k] == LIMIT and answer.impulse[arrays.row[k]] == 0.0 and cs.gap[k] >= 0.0:
-            count += 1
-    return count
 
 
 @kernel
 def list_as_user(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """List the constraints again as the user's model has them, and limits that are loaded."""
+    """List the constraints as the user's model has them, and limits that are loaded."""
     d, opt = data_at(s.data), structs.option_at(s.opt)
     for i in range(d.ncon):
         contact_at(d.contact + i * CONTACT_SIZE).efc_address = -1
@@ -132,7 +107,7 @@ def list_as_user(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answ
             which = cs.geom[k, 1]
             margin[which] = max(margin[which], np.nextafter(cs.gap[k], np.inf))
     opt.cone = s.cone
-    c_api.call(api.mj_makeConstraint, s.model, s.data)
+    make_rows(s, api, True)
     c_api.call(api.mj_referenceConstraint, s.model, s.data)
 
 
@@ -195,10 +170,8 @@ def write_back(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer
     if not is_seen(s):
         return
     write_joint_forces(s, arrays, answer)
-    left_out = mark_contacts(s, arrays, cs, answer)
-    same_cone = (s.cone == PYRAMIDAL) == (s.pyramidal == 1)
-    if left_out > 0 or not same_cone or idle_limits(arrays, cs, answer) > 0:
-        list_as_user(s, api, arrays, cs, answer)
+    mark_contacts(s, arrays, cs, answer)
+    list_as_user(s, api, arrays, cs, answer)
     write_forces(s, arrays, cs, answer)
 
 
