@@ -45,9 +45,11 @@ from holdfast.contact.newton import (
     Vectors,
     certify,
     certify_within,
+    combine,
     norm,
     rebuild,
     relative_speeds,
+    residual_within,
     scale_of,
 )
 from holdfast.contact.options import Numbers
@@ -155,7 +157,7 @@ def is_steady(sy: System, isl: Island, y: np.ndarray, tolerance: float) -> bool:
     for k in range(isl.trees):
         for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
             change += square(y[j] - sy.before[j])
-    return change <= square(tolerance * norm(isl, sy.y0))
+    return change <= square(tolerance * isl.size)
 
 
 @kernel
@@ -589,7 +591,7 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         make_stick(sy, isl, state)
         least, count = try_sticking(sy, isl, size, wk, state, o, sigma, least)
         total += count
-    moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
+    moves = rung == INTERIOR and norm(isl, v.y) > RESTS * isl.size
     if exact < least <= o.certificate and not moves:
         least, count = polish(sy, isl, size, wk, o, sigma, exact)
         total += count
@@ -608,15 +610,16 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     large = isl.member.shape[0] > LARGE
     if not large:
         clear(sy, isl, v.r)
-        least = certify_within(sy, isl, v.r, v.y, v.u, o.approximate)
-        if least <= exact:
-            read_states(sy, isl, v.r, v.u, o.on_limit, state)
-            return least
     relative_speeds(sy, isl, sy.y0, v.free)
-    predict_states(sy, isl, v.free, v.d, v.uk, state)
+    sigma = scale_of(sy, isl, sy.y0, v.r)
     if not large:
         store(sy, isl, v.free, v.u)
-    sigma = scale_of(sy, isl, sy.y0, v.r)
+        least = residual_within(sy, isl, v.r, v.u, sigma, o.approximate)
+        if least <= exact:
+            combine(isl, sy.y0, 0.0, sy.y0, v.y)
+            read_states(sy, isl, v.r, v.u, o.on_limit, state)
+            return least
+    predict_states(sy, isl, v.free, v.d, v.uk, state)
     store(sy, isl, v.r, wk.kept)
     if large:
         rung, least, total = solve_large(sy, isl, size, wk, state, warm, o, sigma, exact, least)

@@ -10,6 +10,7 @@ import numpy as np
 from holdfast.mujoco import c_api, smooth, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.history import History, no_data
+from holdfast.mujoco.loop import FULL_PHYSICS
 from holdfast.mujoco.pair_laws import PairLaws, law_kind
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.reach import FACE, LINE
@@ -68,6 +69,8 @@ class StepMemory:
             poly=own.dof_dampingpoly.shape[1], nsegment=len(private.segments),
             nmoving=len(private.moving), nstate=mujoco.mj_stateSize(own, smooth.STATE_KIND),
             adhesive=private.adhesive, spins=private.spins,
+            state_kind=_without_empty(own, smooth.STATE_KIND),
+            physics_kind=_without_empty(own, FULL_PHYSICS),
             watched=own.nsensor > 0 or own.nplugin > 0,
             chooses_sparse=_chooses_sparse(own), size=private.size, left_time=np.nan,
             api=c_api.functions().ctypes.data, model=own._address,
@@ -197,6 +200,12 @@ class StepMemory:
 def _most_rows(own: Any) -> int:
     """Most rows that the constraints of a model have which are no contacts."""
     return 6 * own.neq + own.nv + 2 * own.njnt + 3 * own.ntendon
+
+
+def _without_empty(model: Any, kind: int) -> int:
+    """A kind of state without the parts of which the model has none: MuJoCo looks at each."""
+    parts = (1 << k for k in range(int(mujoco.mjtState.mjNSTATE)))
+    return sum(part for part in parts if kind & part and mujoco.mj_stateSize(model, part))
 
 
 def _last_dofs(model: Any) -> np.ndarray:

@@ -61,7 +61,7 @@ class Inertia(IntEnum):
 _COUNTS = (
     "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
     "poly", "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate",
-    "nlimit_sensor", "neq", "nmesh", "nhfield",
+    "nlimit_sensor", "neq", "nmesh", "nhfield", "state_kind", "physics_kind",
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "convex", "curved", "spins", "chooses_sparse", "correct",

@@ -195,7 +195,7 @@ def check_state(s: Any, api: Any) -> int:
     """Keep the state before the step; return DONE, or what is wrong with it."""
     d = data_at(s.data)
     s.collided = ALL  # until contacts are listed that collision detection has not found
-    c_api.call_state(api.mj_getState, s.model, s.data, s.before, np.int32(STATE_KIND))
+    c_api.call_state(api.mj_getState, s.model, s.data, s.before, np.int32(s.state_kind))
     if not (s.h > 0.0 and s.h < np.inf):
         return Status.BAD_TIMESTEP
     if not is_finite(floats(s.before, 1, s.nstate)[0]):
@@ -598,7 +598,7 @@ def step_implicitly(s: Any, api: Any, d: Any, free: np.ndarray) -> None:
     opt.enableflags = flags
     for j in range(s.nv):
         free[j] = qvel[j]
-    c_api.call_state(api.mj_setState, s.model, s.data, s.before, np.int32(STATE_KIND))
+    c_api.call_state(api.mj_setState, s.model, s.data, s.before, np.int32(s.state_kind))
 
 
 @kernel
