@@ -78,11 +78,12 @@ class StepMemory:
         )  # fmt: skip
         for name in ("geom_margin", "pair_margin", "jnt_margin", "tendon_margin"):
             self._set(**{f"user_{name}": getattr(model, name).ctypes.data})  # keeps no model
-        for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
-                     "geom_conaffinity", "eq_solref", "dof_treeid", "dof_parentid", "body_treeid",
-                     "ten_J_rownnz", "ten_J_rowadr", "ten_J_colind", "tendon_limited",
-                     "tendon_range", "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr",
-                     "body_mass", "dof_armature"):  # fmt: skip
+        for name in ("dof_damping", "dof_dampingpoly", "dof_frictionloss", "tendon_frictionloss",
+                     "jnt_limited", "jnt_range", "geom_contype", "geom_conaffinity", "eq_solref",
+                     "dof_treeid", "dof_parentid", "body_treeid", "ten_J_rownnz", "ten_J_rowadr",
+                     "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type",
+                     "sensor_objid", "sensor_cutoff", "sensor_adr", "body_mass",
+                     "dof_armature"):  # fmt: skip
             self._set(**{name: getattr(model, name).ctypes.data})
         for name in ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap",
                      "jnt_margin", "tendon_margin", "pair_geom1", "pair_geom2",

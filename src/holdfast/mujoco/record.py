@@ -87,7 +87,8 @@ _LOOP = (  # of many steps in one call
 )
 _STRUCTS = ("api", "model", "data", "trial", "opt")
 _USER = (  # arrays of the user's model
-    "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_pair_margin", "user_jnt_margin",
+    "dof_damping", "dof_dampingpoly", "dof_frictionloss", "tendon_frictionloss",
+    "user_geom_margin", "user_pair_margin", "user_jnt_margin",
     "user_tendon_margin", "jnt_limited", "jnt_range", "geom_contype", "geom_conaffinity",
     "eq_solref", "dof_treeid", "dof_parentid", "body_treeid",
     "ten_J_rownnz", "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",

@@ -41,7 +41,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.persistent import add_kept
 from holdfast.mujoco.record import Inertia, Status, record_at
 from holdfast.mujoco.sleep import NO_ISLANDS, SLEEP, wake
-from holdfast.mujoco.structs import data_at, floats, integers, words
+from holdfast.mujoco.structs import booleans, data_at, floats, integers, words
 
 _DISABLED = mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_EULERDAMP
 _ENABLED = (
@@ -281,11 +281,28 @@ def list_constraints(s: Any, api: Any) -> None:
 
 
 @kernel
+def has_others(s: Any) -> bool:
+    """Return whether the model has equalities, dry friction or limits."""
+    some = np.int64(s.neq)
+    for limited in (booleans(s.jnt_limited, 1, s.njnt)[0],
+                    booleans(s.tendon_limited, 1, s.ntendon)[0]):  # fmt: skip
+        for k in range(limited.shape[0]):
+            some += limited[k]
+    for loss in (floats(s.dof_frictionloss, 1, s.nv)[0],
+                 floats(s.tendon_frictionloss, 1, s.ntendon)[0]):  # fmt: skip
+        for k in range(loss.shape[0]):
+            some += loss[k] != 0.0
+    return some > 0
+
+
+@kernel
 def make_rows(s: Any, api: Any, contacts: bool) -> None:
     """Let MuJoCo make the rows of equalities, dry friction and limits, and of contacts if asked."""
     opt = structs.option_at(s.opt)
     given = opt.disableflags
     if not contacts:
+        if data_at(s.data).nefc == 0 and not has_others(s):
+            return
         opt.disableflags = given | NO_CONTACTS
     c_api.call(api.mj_makeConstraint, s.model, s.data)
     opt.disableflags = given
@@ -310,7 +327,8 @@ def list_rows(s: Any, api: Any) -> None:
     """List the rows of all but contacts again, after contacts or margins have changed."""
     d = data_at(s.data)
     make_rows(s, api, False)
-    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+    if d.nefc > 0:
+        c_api.call(api.mj_referenceConstraint, s.model, s.data)
     if s.integrator == DISCRETE:
         same = s.kept_rows if d.nl == s.kept_limits else s.kept_rows - s.kept_limits
         structs.copy(d.efc_R, s.row_numbers, 8 * same)
