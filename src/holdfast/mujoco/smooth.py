@@ -40,7 +40,7 @@ from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.persistent import add_kept
 from holdfast.mujoco.record import Inertia, Status, record_at
-from holdfast.mujoco.sleep import NO_ISLANDS, SLEEP, wake
+from holdfast.mujoco.sleep import NO_ISLANDS, SLEEP, any_asleep, wake
 from holdfast.mujoco.structs import booleans, data_at, floats, integers, words
 
 _DISABLED = mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_EULERDAMP
@@ -277,7 +277,10 @@ def list_constraints(s: Any, api: Any) -> None:
     """
     c_api.call(api.mj_collision, s.model, s.data)
     complete_contacts(s, api)
-    make_rows(s, api, s.adhesive == 1)
+    if s.adhesive == 1:
+        make_rows(s, api, True)
+    else:
+        list_rows(s, api)
 
 
 @kernel
@@ -361,6 +364,26 @@ def use_touching_margins(s: Any) -> None:
 
 
 @kernel
+def list_before_velocities(s: Any, api: Any) -> None:
+    """List contacts where actuators look for those that they attract, or in one whole stage.
+
+    The metric of the discrete integrator is built by that stage only.
+    """
+    if s.adhesive == 1:
+        use_touching_margins(s)
+    else:
+        c_api.call(api.mj_comVel, s.model, s.data)
+        reach.widen_margins(s)
+        wake(s, api)
+    if s.integrator == DISCRETE:
+        c_api.call(api.mj_fwdPosition, s.model, s.data)
+        return
+    c_api.call(api.mj_makeM, s.model, s.data)
+    list_constraints(s, api)
+    c_api.call(api.mj_transmission, s.model, s.data)
+
+
+@kernel
 def is_seen(s: Any) -> bool:
     """Return whether anybody may look at more than the state before the next step.
 
@@ -429,26 +452,25 @@ def forward(s: Any, api: Any) -> None:
     energy = opt.enableflags & _ENERGY
     d.flg_energypos = d.flg_energyvel = d.flg_subtreevel = d.flg_rnepost = False
     c_api.call(api.mj_fwdKinematics, m, s.data)
-    if s.adhesive == 1:
-        use_touching_margins(s)
+    if s.adhesive == 1 or s.integrator == DISCRETE:
+        list_before_velocities(s, api)
+        c_api.call(api.mj_fwdVelocity, m, s.data)
     else:
-        c_api.call(api.mj_comVel, m, s.data)
-        reach.widen_margins(s)
-        wake(s, api)
-    if s.integrator == DISCRETE:  # its metric is built by the whole stage only
-        c_api.call(api.mj_fwdPosition, m, s.data)
-    else:
+        if any_asleep(s):
+            c_api.call(api.mj_comVel, m, s.data)
+            reach.widen_margins(s)
+            wake(s, api)
         c_api.call(api.mj_makeM, m, s.data)
-        list_constraints(s, api)
         c_api.call(api.mj_transmission, m, s.data)
+        d.nefc = 0  # rows of the last step have no velocities now
+        c_api.call(api.mj_fwdVelocity, m, s.data)
+        reach.widen_margins(s)
+        list_constraints(s, api)
     if s.nsensor > 0:
         c_api.call(api.mj_sensorPos, m, s.data)
-    if energy:
-        c_api.call(api.mj_energyPos, m, s.data)
-    c_api.call(api.mj_fwdVelocity, m, s.data)
-    if s.nsensor > 0:
         c_api.call(api.mj_sensorVel, m, s.data)
     if energy:
+        c_api.call(api.mj_energyPos, m, s.data)
         c_api.call(api.mj_energyVel, m, s.data)
     if s.integrator == DISCRETE:
         c_api.call_flags(api.mj_forwardSkip, m, s.data, np.int32(_AFTER_VELOCITY), np.int32(1))
