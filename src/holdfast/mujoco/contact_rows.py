@@ -60,24 +60,28 @@ def add_panel(s: Any, d: Any, c: Any, side: int, begin: int, size: int, dim: int
         values: is added to.
     """
     g, f, sign = np.int64(c.geom[side]), c.frame, 1.0 if side == 1 else -1.0
+    n0, n1, n2 = sign * f[0], sign * f[1], sign * f[2]
+    s0, s1, s2 = sign * f[3], sign * f[4], sign * f[5]
+    t0, t1, t2 = sign * f[6], sign * f[7], sign * f[8]
     body = integers(s.geom_body, 1, s.ngeom)[0, g]
     centre = floats(d.subtree_com, s.nbody, 3)[integers(s.geom_root, 1, s.ngeom)[0, g]]
     x, y, z = c.pos[0] - centre[0], c.pos[1] - centre[1], c.pos[2] - centre[2]
     parent, cdof = integers(s.dof_parentid, 1, s.nv)[0], floats(d.cdof, s.nv, 6)
     i = words(s.last_dof, 1, s.nbody)[0, body]
     while i >= 0:
-        a0, a1, a2 = sign * cdof[i, 0], sign * cdof[i, 1], sign * cdof[i, 2]
-        u = sign * cdof[i, 3] + a1 * z - a2 * y
-        v = sign * cdof[i, 4] + a2 * x - a0 * z
-        w = sign * cdof[i, 5] + a0 * y - a1 * x
-        j = at + i - begin
-        values[j] += f[0] * u + f[1] * v + f[2] * w
+        a, b, e, j = cdof[i, 0], cdof[i, 1], cdof[i, 2], at + i - begin
+        u = cdof[i, 3] + b * z - e * y
+        v = cdof[i, 4] + e * x - a * z
+        w = cdof[i, 5] + a * y - b * x
+        values[j] += n0 * u + n1 * v + n2 * w
         if dim > 1:
-            values[j + size] += f[3] * u + f[4] * v + f[5] * w
-            values[j + 2 * size] += f[6] * u + f[7] * v + f[8] * w
-        for e in range(3, dim):
-            k = 3 * (e - 3)
-            values[j + e * size] += f[k] * a0 + f[k + 1] * a1 + f[k + 2] * a2
+            values[j + size] += s0 * u + s1 * v + s2 * w
+            values[j + 2 * size] += t0 * u + t1 * v + t2 * w
+        if dim > 3:
+            values[j + 3 * size] += n0 * a + n1 * b + n2 * e
+        if dim > 4:
+            values[j + 4 * size] += s0 * a + s1 * b + s2 * e
+            values[j + 5 * size] += t0 * a + t1 * b + t2 * e
         i = np.int64(parent[i])
 
 
