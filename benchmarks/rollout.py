@@ -6,6 +6,8 @@ Every scene begins where holdfast's step has brought it to rest; each run adds a
 of its own. In each round MuJoCo and holdfast take turns with one thread and with several; results
 are medians over the rounds with their quartiles. In the same rounds two loops of plain C are
 timed, one after the other and at once: how many cores they get is what threads can win at most.
+With one thread everything runs in the thread that calls, whose processor time is taken, too: its
+ratio says the same where other programs are busy.
 Threads of BLAS are limited to one, in every process and for all.
 """
 
@@ -78,6 +80,7 @@ class Outcome:
     scene: str
     threads: int
     samples: dict[str, list[float]] = field(default_factory=dict)
+    processor: dict[str, list[float]] = field(default_factory=dict)  # with one thread
     cores: list[float] = field(default_factory=list)  # that plain loops got
     failed: int = 0
 
@@ -89,6 +92,11 @@ class Outcome:
     def ratio(self, above: str, below: str) -> float:
         """Median over the rounds of the ratio of two rates."""
         return float(np.median(np.divide(self.samples[above], self.samples[below])))
+
+    def processor_ratio(self) -> float:
+        """The same of ours and MuJoCo's with one thread, in steps per second of processor time."""
+        both = self.processor["holdfast 1"], self.processor["mujoco 1"]
+        return float(np.median(np.divide(*both)))
 
 
 def plain_loop(_: Any = None) -> None:
@@ -150,10 +158,13 @@ def measure(scene: Scene, threads: int, rounds: int) -> Outcome:
             outcome.cores.append(cores_of_plain_loops(threads, pool))
             for i in range(len(calls)):
                 name, call, n = calls[(i + k) % len(calls)]
-                begin = time.perf_counter()
+                begin, used = time.perf_counter(), time.thread_time()
                 call(n)
                 rate = count / (time.perf_counter() - begin)
                 outcome.samples.setdefault(name, []).append(rate)
+                if n == 1:
+                    rate = count / (time.thread_time() - used)
+                    outcome.processor.setdefault(name, []).append(rate)
     gc.enable()
     return outcome
 
@@ -167,6 +178,7 @@ def cells(o: Outcome) -> tuple[str, ...]:
             rates.append(f"{middle:,.0f} ({low:,.0f}-{high:,.0f})")
     n = o.threads
     return (o.scene, *rates, f"{o.ratio('holdfast 1', 'mujoco 1'):.2f}",
+            f"{o.processor_ratio():.2f}",
             f"{o.ratio(f'holdfast {n}', f'mujoco {n}'):.2f}",
             f"{o.ratio(f'holdfast {n}', 'holdfast 1'):.2f}",
             f"{o.ratio(f'mujoco {n}', 'mujoco 1'):.2f}",
@@ -176,7 +188,8 @@ def cells(o: Outcome) -> tuple[str, ...]:
 def headings(n: int) -> tuple[str, ...]:
     """Of the table."""
     return ("scene, steps per second", "MuJoCo, 1 thread", f"MuJoCo, {n}", "ours, 1 thread",
-            f"ours, {n}", "ours / MuJoCo, 1", f"ours / MuJoCo, {n}", f"ours, {n} / 1",
+            f"ours, {n}", "ours / MuJoCo, 1", "the same, processor", f"ours / MuJoCo, {n}",
+            f"ours, {n} / 1",
             f"MuJoCo, {n} / 1", "plain loops")  # fmt: skip
 
 
@@ -207,7 +220,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     record = {"versions": versions, "scenes": [asdict(o) for o in outcomes]}
     (given.out / "rollout.json").write_text(json.dumps(record, indent=1) + "\n")
-    lines = [headings(given.threads), ("---", *["---:"] * 9), *map(cells, outcomes)]
+    lines = [headings(given.threads), ("---", *["---:"] * 10), *map(cells, outcomes)]
     text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     (given.out / "rollout.md").write_text(f"**Rollouts beside MuJoCo's**\n\n{text}\n")
 

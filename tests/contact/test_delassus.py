@@ -67,7 +67,8 @@ class Problem:
         dims = np.diff(self.row)
         memory = np.zeros(2 * rows * rows + 5 * rows)
         isl = Island(whole[:-1], pattern, 1, one, np.zeros(m * m), memory,
-                     np.zeros((dims**2).sum()), np.cumsum([0, *dims**2]))  # fmt: skip
+                     np.zeros((dims**2).sum()), np.cumsum([0, *dims**2]),
+                     float(np.linalg.norm(self.y0)))  # fmt: skip
         motions, by_row = np.zeros((6, m)), np.zeros((6, rows))
         by_row[0], by_row[2] = self.u, self.r
         return sy, isl, Vectors(*motions, *by_row), np.zeros(m * 6)

@@ -45,7 +45,8 @@ def predicted(
     order = np.arange(trees)
     table = np.zeros((trees, trees), dtype=np.int64)
     pattern = Pattern(order, np.diff(tree), np.array(tree[:-1]), table, table, order)
-    isl = Island(np.arange(n), pattern, trees, order, np.zeros(1), np.zeros(1), np.zeros(1), row)
+    isl = Island(np.arange(n), pattern, trees, order, np.zeros(1), np.zeros(1), np.zeros(1), row,
+                 float(np.linalg.norm(free)))  # fmt: skip
     state = np.full(n, given)
     predict(sy, isl, numbers[1], np.zeros(tree[-1]), numbers[2], state)
     return state.tolist()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -159,6 +161,21 @@ def test_methods_take_turns() -> None:
 
     times = time_in_turns({name: Turn(name) for name in "ab"}, 3)  # type: ignore[dict-item]
     assert order == list("aaabbb") and times["a"] == {"solve": [1.0] * 3, "step": [2.0] * 3}
+
+
+def test_times_are_those_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy with something else makes no method slower."""
+    run = MaximalRun(MODELS[PPM], Scale(2))
+    run.step()  # compiled by now
+    solve = MODELS[PPM].solve
+
+    def waits(problem: hf.ContactProblem) -> hf.ContactSolution:
+        time.sleep(0.5)
+        return solve(problem)
+
+    monkeypatch.setattr(run, "model", SimpleNamespace(solve=waits))
+    inner, whole = run.timed_step()
+    assert 0.0 < inner <= whole < 0.4
 
 
 def test_a_method_that_fails_is_left_out_of_the_turns() -> None:

@@ -52,7 +52,7 @@ def test_a_new_stepper_takes_the_same_step() -> None:
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "discrete"])
 @pytest.mark.parametrize("rolling", [1e-4, 0.1])
 def test_equalities_have_the_compliance_of_the_model(integrator: str, rolling: float) -> None:
-    """Also where rows are listed twice, because a friction pyramid of the pair is narrow."""
+    """Also beside contacts whose friction pyramid is narrow."""
     model = mujoco.MjModel.from_xml_string(
         f'<mujoco><option integrator="{integrator}"/><worldbody><geom name="floor" type="plane" '
         'size="5 5 1"/><body name="a" pos="0 0 .1"><freejoint/><geom name="a" size=".1"/></body>'

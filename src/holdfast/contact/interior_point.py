@@ -123,7 +123,7 @@ def begin(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> fl
         for k in range(sy.row[i], sy.row[i + 1]):
             if sy.scale[k] > 0.0:
                 size = max(size, abs(v.u[k]))
-    size = max(size, TINY * norm(isl, sy.y0), SMALLEST)
+    size = max(size, TINY * isl.size, SMALLEST)
     for i in isl.member:
         kind, first = kind_of(sy, i), sy.row[i]
         for k in range(first, sy.row[i + 1]):

@@ -53,9 +53,11 @@ from holdfast.contact.newton import (
     Vectors,
     certify,
     certify_within,
+    combine,
     norm,
     rebuild,
     relative_speeds,
+    residual_within,
     scale_of,
 )
 from holdfast.contact.options import Numbers
@@ -639,7 +641,7 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         make_stick(sy, isl, state)
         least, count = try_sticking(sy, isl, size, wk, state, o, sigma, least)
         total += count
-    moves = rung == INTERIOR and norm(isl, v.y) > RESTS * norm(isl, sy.y0)
+    moves = rung == INTERIOR and norm(isl, v.y) > RESTS * isl.size
     if exact < least <= o.certificate and not moves:
         least, count = polish(sy, isl, size, wk, o, sigma, exact)
         total += count
@@ -660,15 +662,16 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     from_nothing = not (large and o.resumed)
     if from_nothing:
         clear(sy, isl, v.r)
-        least = certify_within(sy, isl, v.r, v.y, v.u, o.approximate)
-        if least <= exact:
-            read_states(sy, isl, v.r, v.u, o.on_limit, state)
-            return least
     relative_speeds(sy, isl, sy.y0, v.free)
-    predict_states(sy, isl, v.free, v.d, v.uk, state)
+    sigma = scale_of(sy, isl, sy.y0, v.r)
     if from_nothing:
         store(sy, isl, v.free, v.u)
-    sigma = scale_of(sy, isl, sy.y0, v.r)
+        least = residual_within(sy, isl, v.r, v.u, sigma, o.approximate)
+        if least <= exact:
+            combine(isl, sy.y0, 0.0, sy.y0, v.y)
+            read_states(sy, isl, v.r, v.u, o.on_limit, state)
+            return least
+    predict_states(sy, isl, v.free, v.d, v.uk, state)
     store(sy, isl, v.r, wk.kept)
     if large:
         rung, least, total = solve_large(sy, isl, size, wk, state, warm, o, sigma, exact, least)

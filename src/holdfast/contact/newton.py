@@ -28,6 +28,7 @@ class Island(NamedTuple):
     rows: np.ndarray  # memory of `holdfast.contact.delassus`
     C: np.ndarray  # derivatives of all constraints
     C_at: np.ndarray  # (n + 1,) where those of a constraint begin
+    size: float  # length of its free motion
 
 
 class Vectors(NamedTuple):
@@ -166,7 +167,7 @@ def constraint_speeds(sy: System, i: int, y: np.ndarray, u_out: np.ndarray) -> N
 @kernel
 def scale_of(sy: System, isl: Island, y: np.ndarray, r: np.ndarray) -> float:
     """Return sigma: the largest of the motions before and after, and of targets that matter."""
-    sigma = max(norm(isl, sy.y0), norm(isl, y))
+    sigma = max(isl.size, norm(isl, y))
     for i in isl.member:
         for k in range(sy.row[i], sy.row[i + 1]):
             if sy.normal[i] == 0 or sy.c[k] > 0.0 or r[k] != 0.0:
@@ -226,6 +227,19 @@ def certify_within(sy: System, isl: Island, r: np.ndarray, y_out: np.ndarray, u_
         constraint_speeds(sy, i, y_out, u_out)
         miss = constraint_miss(sy, i, r, u_out)
         if not miss <= limit * sigma:  # NaN, too
+            return np.inf
+        worst = max(worst, miss)
+    return worst / sigma
+
+
+@kernel
+def residual_within(sy: System, isl: Island, r: np.ndarray, u: np.ndarray, sigma: float,
+                    limit: float) -> float:  # fmt: skip
+    """Return the same of impulses whose speeds are known."""
+    worst = 0.0
+    for i in isl.member:
+        miss = constraint_miss(sy, i, r, u)
+        if not miss <= limit * sigma:
             return np.inf
         worst = max(worst, miss)
     return worst / sigma

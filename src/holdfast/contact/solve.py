@@ -31,7 +31,7 @@ from holdfast.contact.ladder import (
     sum_sizes,
     take_last,
 )
-from holdfast.contact.newton import Island, Vectors, norm, relative_speeds
+from holdfast.contact.newton import Island, Vectors, relative_speeds
 from holdfast.contact.no_slip import has_no_slip, search
 from holdfast.contact.options import Numbers
 from holdfast.contact.prediction import predict_states
@@ -128,6 +128,16 @@ def size_by_rows(sy: System, members: np.ndarray, pattern: Pattern, trees: int) 
     return delassus.memory(delassus.most_rows(rows, coordinates))
 
 
+@fast_kernel
+def length_of(a: Arrays, trees: np.ndarray, y: np.ndarray) -> float:
+    """Return the length of the coordinates of some trees in y."""
+    total = 0.0
+    for t in trees:
+        for j in range(a.tree[t], a.tree[t + 1]):
+            total += y[j] * y[j]
+    return np.sqrt(total)
+
+
 @kernel
 def let_go_on(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray,
               y_inout: np.ndarray) -> None:  # fmt: skip
@@ -163,7 +173,7 @@ def may_go_on(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.n
     The terms of the sum are not looked at one by one: together they are at least the free motion,
     and at most that and all impulses, whose rows have about length one.
     """
-    most = norm(isl, sy.y0)
+    most = isl.size
     for i in isl.member:
         for k in range(sy.row[i], sy.row[i + 1]):
             most += LONGEST * abs(r[k])
@@ -328,7 +338,8 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             t = island_tree[t0 + j]
             place[t], lists[0, j] = j, t
             lists[1, j], lists[2, j] = a.tree[t + 1] - a.tree[t], a.tree[t]
-        isl = Island(members, pattern, count, place, work[p:p], work[p:p], C, C_at)
+        length = length_of(a, island_tree[t0:t1], y0)
+        isl = Island(members, pattern, count, place, work[p:p], work[p:p], C, C_at, length)
         warm = False
         for i in members:
             warm = warm or out.state[i] != UNKNOWN
@@ -353,7 +364,7 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             return MORE_MEMORY
         isl = Island(
             members, pattern, count, place, work[p : p + size],
-            work[p + size : p + size + by_rows], C, C_at,
+            work[p + size : p + size + by_rows], C, C_at, length,
         )  # fmt: skip
         if grips or not friction:
             if not o.resumed:

@@ -34,10 +34,11 @@ FUNCTIONS = (
 )  # fmt: skip
 
 # Addresses of functions, of MuJoCo's pointers to callbacks, and of `mjd_smooth_vel` or 0; the
-# address of `clock_gettime` or 0, and the number of its clock.
+# address of `clock_gettime` or 0, and the number of its clock; whether smooth forces are the sum
+# of those that are named.
 API = np.dtype(
     [(name, np.int64) for name in (*FUNCTIONS, *(f"mjcb_{name}" for name in CALLBACKS))]
-    + [(name, np.int64) for name in ("mjd_smooth_vel", "clock_gettime", "clock")]
+    + [(name, np.int64) for name in ("mjd_smooth_vel", "clock_gettime", "clock", "sums")]
 )
 api_at: Any = structs.record_reader(API)
 
@@ -135,6 +136,7 @@ def functions() -> np.ndarray:
         api[f"mjcb_{name}"] = ctypes.addressof(_pointer.in_dll(library(), f"mjcb_{name}"))
     api["mjd_smooth_vel"] = derivative_function()
     api["clock_gettime"], api["clock"] = _clock()
+    api["sums"] = sums_forces()
     return api
 
 
@@ -170,6 +172,19 @@ def derivative_function() -> int:
         found = data.qDeriv.copy()
         mujoco.mj_implicit(model, data)
     return address("mjd_smooth_vel") if np.array_equal(found, data.qDeriv) else 0
+
+
+@cache
+def sums_forces() -> bool:
+    """Whether `mj_fwdAcceleration` adds up forces as `smooth.sum_forces` does, to the last bit."""
+    with without_callbacks():
+        model = mujoco.MjModel.from_xml_string(_DAMPED)
+        data = mujoco.MjData(model)
+        data.qvel[:], data.ctrl[:] = np.arange(1, 1 + model.nv), 1.0
+        data.qfrc_applied[:] = 1.0 / np.arange(1, 1 + model.nv)
+        mujoco.mj_forward(model, data)
+    total = data.qfrc_passive - data.qfrc_bias + data.qfrc_applied + data.qfrc_actuator
+    return np.array_equal(total, data.qfrc_smooth)
 
 
 class _Config(ctypes.Structure):

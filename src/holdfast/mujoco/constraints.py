@@ -18,8 +18,9 @@ is the row above. A compliant limit that presses is such a row, too, and one tha
 nothing: `choose_limits` begins with those that the motion before the step or the free motion
 exceeds, `revise_limits` releases those that pull and loads those that should press.
 
-Edges of friction pyramids are turned into the axes between them. A row that is shorter than the
-rounding of the geometry, as that of a contact whose normal passes through a joint axis, is zero.
+Rows of contacts are made in `contact_rows`, all others are read from MuJoCo's list. A row that is
+shorter than the rounding of the geometry, as that of a contact whose normal passes through a joint
+axis, is zero.
 Links that overlap for good, deeper than a turn of their joints could undo, are no contact.
 """
 
@@ -37,9 +38,8 @@ from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, row_speed
 from holdfast.contact.ladder import REPORT
 from holdfast.linalg.views import vector
-from holdfast.mujoco import structs
+from holdfast.mujoco.contact_rows import fill_panel, tree_of_geom
 from holdfast.mujoco.record import Status
-from holdfast.mujoco.smooth import ELLIPTIC, list_rows
 from holdfast.mujoco.structs import (
     CONTACT_SIZE,
     booleans,
@@ -89,7 +89,7 @@ class Constraints(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """MuJoCo's list of rows as it stands in mjData."""
+    """MuJoCo's list of rows as it stands in mjData; those of contacts are not looked at."""
 
     values: np.ndarray  # row by row
     begin: np.ndarray  # of each row, if rows are listed by their entries
@@ -99,7 +99,6 @@ class Listed(NamedTuple):
     tree: np.ndarray
     nv: int
     sparse: bool
-    pyramidal: bool
 
 
 @kernel
@@ -115,7 +114,7 @@ def listed(s: Any) -> Listed:
     return Listed(
         floats(d.efc_J, 1, entries)[0], begin, length,
         integers(d.efc_J_colind, 1, entries if sparse else 0)[0], words(s.tree_of, 1, s.nv)[0],
-        words(s.tree, 1, s.ntree + 1)[0], s.nv, sparse, s.pyramidal == 1,
+        words(s.tree, 1, s.ntree + 1)[0], s.nv, sparse,
     )  # fmt: skip
 
 
@@ -157,21 +156,19 @@ def find_tree(li: Listed, row: int, t: int) -> tuple[int, bool]:
 
 
 @inlined
-def take_sum(li: Listed, one: int, other: int, sign: float, scale: float, t: int, at: int,
-             whole: bool, row_out: np.ndarray) -> None:  # fmt: skip
-    """Fill ``scale (one + sign other)`` of two rows, for the coordinates of a tree."""
-    p = at + (np.int64(li.begin[one]) if li.sparse else one * li.nv)
-    q = at + (np.int64(li.begin[other]) if li.sparse else other * li.nv)
+def take_row(li: Listed, r: int, t: int, at: int, whole: bool, row_out: np.ndarray) -> None:
+    """Fill the coordinates of row r that are of tree t."""
+    p = at + (np.int64(li.begin[r]) if li.sparse else r * li.nv)
     if whole:
         for j in range(row_out.shape[0]):
-            row_out[j] = scale * (li.values[p + j] + sign * li.values[q + j])
+            row_out[j] = li.values[p + j]
         return
     for j in range(row_out.shape[0]):
         row_out[j] = 0.0
-    for e in range(li.length[one]):  # all rows of a contact have the same coordinates
+    for e in range(li.length[r]):
         j = np.int64(li.column[p + e]) - li.tree[t]
         if 0 <= j < row_out.shape[0]:
-            row_out[j] = scale * (li.values[p + e] + sign * li.values[q + e])
+            row_out[j] = li.values[p + e]
 
 
 @kernel
@@ -190,18 +187,15 @@ def contact_dim(c: Any) -> int:
 @inlined
 def trees_of_contact(s: Any, c: Any) -> tuple[int, int]:
     """Return the trees of the two bodies of a contact, in rising order; -1 for what is fixed."""
-    body = integers(s.geom_body, 1, s.ngeom)[0]
-    of_body = words(s.tree_of_body, 1, s.nbody)[0]
-    a = of_body[body[c.geom[0]]] if c.geom[0] >= 0 else -1
-    b = of_body[body[c.geom[1]]] if c.geom[1] >= 0 else -1
+    a, b = tree_of_geom(s, c.geom[0]), tree_of_geom(s, c.geom[1])
     if a == b:
         b = -1
     return (a, b) if a < b or b < 0 else (b, a)
 
 
 @kernel
-def count_constraints(s: Any) -> bool:
-    """Count constraints, rows, panels and entries; False if a pyramid is too narrow."""
+def count_constraints(s: Any) -> None:
+    """Count constraints, rows, panels and entries."""
     d, li = data_at(s.data), listed(s)
     others = np.int64(d.ne) + np.int64(d.nf) + np.int64(d.nl)
     n, rows, panels, entries = others, others, 0, 0
@@ -213,13 +207,9 @@ def count_constraints(s: Any) -> bool:
             t = next_tree(li, r, t)
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
-        if c.efc_address < 0:
+        if c.exclude != 0:
             continue
         dim = contact_dim(c)
-        if li.pyramidal:
-            for e in range(1, dim):
-                if c.friction[e - 1] < s.narrow_pyramid:
-                    return False
         n += 1
         rows += dim
         for t in trees_of_contact(s, c):
@@ -227,7 +217,6 @@ def count_constraints(s: Any) -> bool:
                 panels += 1
                 entries += dim * (li.tree[t + 1] - li.tree[t])
     s.constraints, s.rows, s.panels, s.entries = n, rows, panels, entries
-    return True
 
 
 @kernel
@@ -296,14 +285,12 @@ def carve(s: Any) -> tuple[Arrays, Answer, Constraints, int]:
 
 
 @kernel
-def read_constraints(s: Any, api: Any) -> int:
+def read_constraints(s: Any) -> int:
     """Fill the arrays of the solve; return DONE or MORE_MEMORY.
 
     Gaps are MuJoCo's distances, or those that the look-ahead has put in their place.
     """
-    if not count_constraints(s):
-        list_elliptic(s, api)  # as `memory.has_narrow_pyramids` has not foreseen
-        count_constraints(s)
+    count_constraints(s)
     d = data_at(s.data)
     if size_needed(s) > s.work_size or d.ncon > s.capacity:
         s.work_needed, s.capacity_needed = size_needed(s), d.ncon
@@ -318,21 +305,12 @@ def read_constraints(s: Any, api: Any) -> int:
     k = others
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
-        if c.efc_address >= 0:
-            entry = read_contact(s, li, c, i, k, entry, arrays, cs)
+        if c.exclude == 0:
+            entry = read_contact(s, d, c, i, k, entry, arrays, cs)
             k += 1
     for p in range(arrays.panel[k], s.panels):  # of contacts that are left alone
         arrays.panel_tree[p] = arrays.panel_at[p] = 0
     return Status.DONE
-
-
-@kernel
-def list_elliptic(s: Any, api: Any) -> None:
-    """List the rows again as axes of the contact frames."""
-    opt = structs.option_at(s.opt)
-    s.pyramidal = 0
-    opt.cone = ELLIPTIC
-    list_rows(s, api)
 
 
 @inlined
@@ -374,7 +352,7 @@ def read_row(
         size = li.tree[t + 1] - li.tree[t]
         arrays.panel_tree[k], arrays.panel_at[k] = t, entry
         at, whole = find_tree(li, r, t)
-        take_sum(li, r, r, 0.0, 1.0, t, at, whole, vector(arrays.values, entry, size))
+        take_row(li, r, t, at, whole, vector(arrays.values, entry, size))
         entry += size
         k += 1
         t = next_tree(li, r, t)
@@ -449,7 +427,7 @@ def law_of(s: Any, a: int, b: int) -> tuple[int, float]:
 
 @inlined
 def read_contact(
-    s: Any, li: Listed, c: Any, i: int, k: int, entry: int, arrays: Arrays, cs: Constraints
+    s: Any, d: Any, c: Any, i: int, k: int, entry: int, arrays: Arrays, cs: Constraints
 ) -> int:
     """Read contact i as constraint k; return where the next panel begins."""
     row, dim, given, start = arrays.row[k], contact_dim(c), np.int64(c.dim), entry
@@ -467,25 +445,12 @@ def read_contact(
     for e in range(9):
         cs.place[k, 3 + e] = c.frame[e]
     arrays.row[k + 1] = row + dim
-    p, first = arrays.panel[k], np.int64(c.efc_address)
-    edges = li.pyramidal and given > 1
+    p = arrays.panel[k]
     for t in trees_of_contact(s, c):
-        if t < 0:
-            continue
-        size = li.tree[t + 1] - li.tree[t]
-        arrays.panel_tree[p], arrays.panel_at[p] = t, entry
-        p += 1
-        at, whole = find_tree(li, first, t)
-        for e in range(dim):
-            one, other, sign, scale = first + e, first + e, 0.0, 1.0
-            if edges and e == 0:
-                other, sign, scale = first + 1, 1.0, 0.5
-            elif edges:
-                one = first + 2 * e - 2
-                other, sign, scale = one + 1, -1.0, 0.5 / c.friction[e - 1]
-            out = vector(arrays.values, entry, size)
-            take_sum(li, one, other, sign, scale, t, at, whole, out)
-            entry += size
+        if t >= 0:
+            arrays.panel_tree[p], arrays.panel_at[p] = t, entry
+            entry = fill_panel(s, d, c, t, dim, entry, arrays.values)
+            p += 1
     arrays.panel[k + 1] = p
     drop_rounding(s, c, k, dim, arrays)
     if overlaps_for_good(s, arrays, k, gap):  # without panels it takes no part

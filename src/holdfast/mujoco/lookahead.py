@@ -34,10 +34,11 @@ from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, Constraints, takes_part
+from holdfast.mujoco.contact_rows import normal_speed
 from holdfast.mujoco.separation import is_checked, smaller
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.smooth import list_rows
-from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
+from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats
 
 _UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 
@@ -338,30 +339,6 @@ def add_contact(s: Any, api: Any, seen: int, points: np.ndarray, slippery: bool)
 def set_new_gaps(s: Any, before: int, velocity: np.ndarray) -> None:
     """Give contacts that were added the gap that leads to their distance in the trial."""
     d, gaps = data_at(s.data), floats(s.gaps, 1, s.capacity)[0]
-    nv = s.nv
     for i in range(before, np.int64(d.ncon)):
         c = contact_at(d.contact + i * CONTACT_SIZE)
-        speed = 0.0
-        if c.efc_address >= 0:
-            rows = 2 if s.pyramidal == 1 and c.dim > 1 else 1
-            for r in range(c.efc_address, c.efc_address + rows):
-                speed += listed_speed(s, d, np.int64(r), velocity, nv) / rows
-        gaps[i] = c.dist = max(c.dist - s.h * speed, 0.0)
-
-
-@kernel
-def listed_speed(s: Any, d: Any, row: int, velocity: np.ndarray, nv: int) -> float:
-    """Return the speed along a row of MuJoCo's list."""
-    speed = 0.0
-    if s.sparse == 1:
-        begin = np.int64(integers(d.efc_J_rowadr + 4 * row, 1, 1)[0, 0])
-        count = np.int64(integers(d.efc_J_rownnz + 4 * row, 1, 1)[0, 0])
-        values = floats(d.efc_J + 8 * begin, 1, count)[0]
-        column = integers(d.efc_J_colind + 4 * begin, 1, count)[0]
-        for p in range(count):
-            speed += values[p] * velocity[column[p]]
-        return speed
-    values = floats(d.efc_J + 8 * row * nv, 1, nv)[0]
-    for j in range(nv):
-        speed += values[j] * velocity[j]
-    return speed
+        gaps[i] = c.dist = max(c.dist - s.h * normal_speed(s, d, c, velocity), 0.0)

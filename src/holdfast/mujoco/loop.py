@@ -110,7 +110,7 @@ def end_step(s: Any, api: Any) -> None:
     at = r.run * r.nstep + r.step
     if r.state != 0:
         out = r.state + 8 * at * r.nstate
-        c_api.call_state(api.mj_getState, s.model, s.data, out, np.int32(FULL_PHYSICS))
+        c_api.call_state(api.mj_getState, s.model, s.data, out, np.int32(s.physics_kind))
     if r.sensordata != 0:
         structs.copy(r.sensordata + 8 * at * r.nsensordata, d.sensordata, 8 * r.nsensordata)
     r.step += 1

@@ -10,9 +10,8 @@ import numpy as np
 from holdfast.contact.system import FREE_BODY
 from holdfast.mujoco import c_api, smooth, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.constraints import NO_FRICTION
 from holdfast.mujoco.history import History, no_data
-from holdfast.mujoco.options import DEFAULT
+from holdfast.mujoco.loop import FULL_PHYSICS
 from holdfast.mujoco.pair_laws import PairLaws, law_kind
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.reach import FACE, LINE
@@ -71,17 +70,20 @@ class StepMemory:
             poly=own.dof_dampingpoly.shape[1], nsegment=len(private.segments),
             nmoving=len(private.moving), nstate=mujoco.mj_stateSize(own, smooth.STATE_KIND),
             adhesive=private.adhesive, spins=private.spins,
-            pyramids=not (private.adhesive or has_narrow_pyramids(model)),
+            state_kind=_without_empty(own, smooth.STATE_KIND),
+            physics_kind=_without_empty(own, FULL_PHYSICS),
+            watched=own.nsensor > 0 or own.nplugin > 0,
             chooses_sparse=_chooses_sparse(own), size=private.size, left_time=np.nan,
             api=c_api.functions().ctypes.data, model=own._address,
             opt=structs.option_address(own),
         )  # fmt: skip
         for name in ("geom_margin", "pair_margin", "jnt_margin", "tendon_margin"):
             self._set(**{f"user_{name}": getattr(model, name).ctypes.data})  # keeps no model
-        for name in ("dof_damping", "dof_dampingpoly", "jnt_limited", "jnt_range", "geom_contype",
-                     "geom_conaffinity", "eq_solref", "dof_treeid", "body_treeid", "ten_J_rownnz",
-                     "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
-                     "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr", "body_mass",
+        for name in ("dof_damping", "dof_dampingpoly", "dof_frictionloss", "tendon_frictionloss",
+                     "jnt_limited", "jnt_range", "geom_contype", "geom_conaffinity", "eq_solref",
+                     "dof_treeid", "dof_parentid", "body_treeid", "ten_J_rownnz", "ten_J_rowadr",
+                     "ten_J_colind", "tendon_limited", "tendon_range", "sensor_type",
+                     "sensor_objid", "sensor_cutoff", "sensor_adr", "body_mass",
                      "dof_armature"):  # fmt: skip
             self._set(**{name: getattr(model, name).ctypes.data})
         for name in ("geom_margin", "geom_gap", "body_margin", "pair_margin", "pair_gap",
@@ -112,7 +114,8 @@ class StepMemory:
             rule_law=kinds, rule_value=values, limit_sensors=sensors.astype(np.int64),
             before=np.zeros(self._get("nstate")), velocity=np.zeros(own.nv),
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
-            warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv),
+            warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv), row=np.zeros(own.nv),
+            last_dof=_last_dofs(model),
             energy=np.zeros(3 * own.nbody), displacement=np.zeros(own.nv),
             now=np.zeros(2, dtype=np.int64), row_numbers=np.zeros(2 * _most_rows(own)),
         )  # fmt: skip
@@ -203,18 +206,19 @@ def _most_rows(own: Any) -> int:
     return 6 * own.neq + own.nv + 2 * own.njnt + 3 * own.ntendon
 
 
-def has_narrow_pyramids(model: Any) -> bool:
-    """Whether a geom has a friction so small that edges of pyramids do not determine its axes.
+def _without_empty(model: Any, kind: int) -> int:
+    """A kind of state without the parts of which the model has none: MuJoCo looks at each."""
+    parts = (1 << k for k in range(int(mujoco.mjtState.mjNSTATE)))
+    return sum(part for part in parts if kind & part and mujoco.mj_stateSize(model, part))
 
-    Then rows are listed as axes in all steps; where only the model's pairs or later changes of
-    friction make a pyramid narrow, they are listed twice in that step.
-    """
-    sliding, torsion, rolling = np.array(model.geom_friction).T
-    dim, narrow = np.array(model.geom_condim), DEFAULT.narrow_pyramid
-    for least, friction in ((3, sliding), (4, torsion), (6, rolling)):
-        if np.any((dim >= least) & (friction > NO_FRICTION) & (friction < narrow)):
-            return True
-    return False
+
+def _last_dofs(model: Any) -> np.ndarray:
+    """(nbody,) last coordinate that moves each body, -1 if none does."""
+    last = np.full(model.nbody, -1, dtype=np.int64)
+    for body in range(1, model.nbody):
+        own = model.body_dofadr[body] + model.body_dofnum[body] - 1
+        last[body] = own if model.body_dofnum[body] else last[model.body_parentid[body]]
+    return last
 
 
 def _chooses_sparse(own: Any) -> bool:

@@ -27,7 +27,6 @@ class StepOptions:
         overlap_lever: part of the mean size below which the lever of a normal is short,
         overlap_turn: motion of all coordinates [rad, m] to first order above which an overlap with
             a short lever is left alone: rows say nothing about turns of more than about a radian.
-        narrow_pyramid: friction below which the edges of a pyramid do not determine its axes.
         mocap_turn: a mocap body that turns by more in a step was placed, not moved [rad].
         memo_window: number of entries of the last step to search for a constraint: the order of
             constraints changes little from step to step.
@@ -76,7 +75,6 @@ class StepOptions:
     row_rounding: float = 1e-10
     overlap_lever: float = 0.25
     overlap_turn: float = 1.0
-    narrow_pyramid: float = 1e-3
     mocap_turn: float = 1.5
     memo_window: int = 64
     sunk: float = 5e-6

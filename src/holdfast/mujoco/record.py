@@ -61,32 +61,36 @@ class Inertia(IntEnum):
 _COUNTS = (
     "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
     "poly", "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate",
-    "nlimit_sensor", "neq", "nmesh", "nhfield",
+    "nlimit_sensor", "neq", "nmesh", "nhfield", "state_kind", "physics_kind",
 )  # fmt: skip
 _CHOICES = (
-    "adhesive", "convex", "curved", "spins", "chooses_sparse", "pyramids", "correct",
+    "adhesive", "convex", "curved", "spins", "chooses_sparse", "correct",
     "rigid_equalities", "rigid_limits", "quiet", "integrate", "default_law", "callbacks", "strict",
+    "watched",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "lookaheads", "only_read", "status", "solve_status", "begun", "sparse",
-    "pyramidal", "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
+    "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
     "capacity_needed", "constraints", "rows", "panels", "entries",
-    "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps", "stuck",
+    "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps",
+    "accelerated", "stuck",
     "solves", "factorisations", "rung",
     "overlaps", "told_overlap", "told_rk4", "told_uncertified", "collided", "kept_rows",
     "kept_limits",
 )  # fmt: skip
 _LOOP = (  # of many steps in one call
     "more",  # steps to take after the one under way
+    "last",  # whether the call ends with this step, and the user may look at what it has written
     "runs",  # address of a record `holdfast.mujoco.loop.RUNS`, or 0
     "coupled",  # whether the inertia is one block, see MORE_BLOCKS
     "now",  # address of a time, two integers
 )
 _STRUCTS = ("api", "model", "data", "trial", "opt")
 _USER = (  # arrays of the user's model
-    "dof_damping", "dof_dampingpoly", "user_geom_margin", "user_pair_margin", "user_jnt_margin",
+    "dof_damping", "dof_dampingpoly", "dof_frictionloss", "tendon_frictionloss",
+    "user_geom_margin", "user_pair_margin", "user_jnt_margin",
     "user_tendon_margin", "jnt_limited", "jnt_range", "geom_contype", "geom_conaffinity",
-    "eq_solref", "dof_treeid", "body_treeid",
+    "eq_solref", "dof_treeid", "dof_parentid", "body_treeid",
     "ten_J_rownnz", "ten_J_rowadr", "ten_J_colind", "tendon_limited", "tendon_range",
     "sensor_type", "sensor_objid", "sensor_cutoff", "sensor_adr", "body_mass", "dof_armature",
 )  # fmt: skip
@@ -101,13 +105,13 @@ SHAPES = (  # arrays of the private model that say what geoms are
 )  # fmt: skip
 _TABLES = (  # made once per stepper
     "segments", "geom_body", "geom_root", "geom_curved", "moving", "radius", "geom_mocap",
-    "mocap_body", "mocap_size", "tree", "block", "tree_of", "tree_of_body", "M_at", "D_at",
-    "joints", "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value", "limit_sensors",
-    "linked",
+    "mocap_body", "mocap_size", "tree", "block", "tree_of", "tree_of_body", "last_dof", "M_at",
+    "D_at", "joints", "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value",
+    "limit_sensors", "linked",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "energy",
-    "inertia", "factor", "below", "factored", "free", "scratch", "displacement", "island",
+    "inertia", "factor", "below", "factored", "free", "row", "scratch", "displacement", "island",
     "row_numbers",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped

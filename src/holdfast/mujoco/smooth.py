@@ -40,8 +40,8 @@ from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.persistent import add_kept
 from holdfast.mujoco.record import Inertia, Status, record_at
-from holdfast.mujoco.sleep import NO_ISLANDS, SLEEP, wake
-from holdfast.mujoco.structs import data_at, floats, integers, words
+from holdfast.mujoco.sleep import NO_ISLANDS, SLEEP, any_asleep, wake
+from holdfast.mujoco.structs import booleans, data_at, floats, integers, words
 
 _DISABLED = mujoco.mjtDisableBit.mjDSBL_ISLAND | mujoco.mjtDisableBit.mjDSBL_EULERDAMP
 _ENABLED = (
@@ -54,6 +54,7 @@ _ENABLED = (
 DISABLED, KEPT = int(_DISABLED), ~int(_ENABLED)  # flags that are set, and those left as they are
 UNDAMPED = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP | mujoco.mjtDisableBit.mjDSBL_DAMPER)
 UNCONSTRAINED = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+NO_CONTACTS = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
 ELLIPTIC, PYRAMIDAL = int(mujoco.mjtCone.mjCONE_ELLIPTIC), int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 SPARSE, AUTO = int(mujoco.mjtJacobian.mjJAC_SPARSE), int(mujoco.mjtJacobian.mjJAC_AUTO)
 NEWTON = int(mujoco.mjtSolver.mjSOL_NEWTON)
@@ -127,8 +128,7 @@ def follow_user(s: Any) -> None:
     if s.integrator == RK4:
         opt.integrator = EULER
     s.sparse = opt.jacobian == SPARSE or (opt.jacobian == AUTO and s.chooses_sparse == 1)
-    s.pyramidal = s.cone == PYRAMIDAL and s.pyramids == 1
-    if s.pyramidal == 0:
+    if s.adhesive == 1:  # whose transmission looks at the rows of contacts
         opt.cone = ELLIPTIC
     choose_inertia(s)
 
@@ -195,7 +195,7 @@ def check_state(s: Any, api: Any) -> int:
     """Keep the state before the step; return DONE, or what is wrong with it."""
     d = data_at(s.data)
     s.collided = ALL  # until contacts are listed that collision detection has not found
-    c_api.call_state(api.mj_getState, s.model, s.data, s.before, np.int32(STATE_KIND))
+    c_api.call_state(api.mj_getState, s.model, s.data, s.before, np.int32(s.state_kind))
     if not (s.h > 0.0 and s.h < np.inf):
         return Status.BAD_TIMESTEP
     if not is_finite(floats(s.before, 1, s.nstate)[0]):
@@ -211,6 +211,7 @@ def begin_at(address: int) -> int:
     s = record_at(address)
     follow_user(s)
     status = check_state(s, c_api.api_at(s.api))
+    s.accelerated = 1  # when Python is through with MuJoCo's pipeline
     if status == Status.DONE and s.nmocap > 0:
         track_mocap(s)
     return status
@@ -270,10 +271,44 @@ def memory_warnings(s: Any) -> int:
 
 @kernel
 def list_constraints(s: Any, api: Any) -> None:
-    """List contacts and limits within the present margins, and their rows."""
+    """List contacts and limits within the present margins, and the rows of all but contacts.
+
+    Actuators that attract bodies look for the rows of contacts, too.
+    """
     c_api.call(api.mj_collision, s.model, s.data)
     complete_contacts(s, api)
+    if s.adhesive == 1:
+        make_rows(s, api, True)
+    else:
+        list_rows(s, api)
+
+
+@kernel
+def has_others(s: Any) -> bool:
+    """Return whether the model has equalities, dry friction or limits."""
+    some = np.int64(s.neq)
+    for limited in (booleans(s.jnt_limited, 1, s.njnt)[0],
+                    booleans(s.tendon_limited, 1, s.ntendon)[0]):  # fmt: skip
+        for k in range(limited.shape[0]):
+            some += limited[k]
+    for loss in (floats(s.dof_frictionloss, 1, s.nv)[0],
+                 floats(s.tendon_frictionloss, 1, s.ntendon)[0]):  # fmt: skip
+        for k in range(loss.shape[0]):
+            some += loss[k] != 0.0
+    return some > 0
+
+
+@kernel
+def make_rows(s: Any, api: Any, contacts: bool) -> None:
+    """Let MuJoCo make the rows of equalities, dry friction and limits, and of contacts if asked."""
+    opt = structs.option_at(s.opt)
+    given = opt.disableflags
+    if not contacts:
+        if data_at(s.data).nefc == 0 and not has_others(s):
+            return
+        opt.disableflags = given | NO_CONTACTS
     c_api.call(api.mj_makeConstraint, s.model, s.data)
+    opt.disableflags = given
 
 
 @kernel
@@ -292,10 +327,11 @@ def keep_rows(s: Any) -> None:
 
 @kernel
 def list_rows(s: Any, api: Any) -> None:
-    """List the rows of the constraints again, after contacts, margins or cones have changed."""
+    """List the rows of all but contacts again, after contacts or margins have changed."""
     d = data_at(s.data)
-    c_api.call(api.mj_makeConstraint, s.model, s.data)
-    c_api.call(api.mj_referenceConstraint, s.model, s.data)
+    make_rows(s, api, False)
+    if d.nefc > 0:
+        c_api.call(api.mj_referenceConstraint, s.model, s.data)
     if s.integrator == DISCRETE:
         same = s.kept_rows if d.nl == s.kept_limits else s.kept_rows - s.kept_limits
         structs.copy(d.efc_R, s.row_numbers, 8 * same)
@@ -328,40 +364,125 @@ def use_touching_margins(s: Any) -> None:
 
 
 @kernel
+def list_before_velocities(s: Any, api: Any) -> None:
+    """List contacts where actuators look for those that they attract, or in one whole stage.
+
+    The metric of the discrete integrator is built by that stage only.
+    """
+    if s.adhesive == 1:
+        use_touching_margins(s)
+    else:
+        c_api.call(api.mj_comVel, s.model, s.data)
+        reach.widen_margins(s)
+        wake(s, api)
+    if s.integrator == DISCRETE:
+        c_api.call(api.mj_fwdPosition, s.model, s.data)
+        return
+    c_api.call(api.mj_makeM, s.model, s.data)
+    list_constraints(s, api)
+    c_api.call(api.mj_transmission, s.model, s.data)
+
+
+@kernel
+def is_seen(s: Any) -> bool:
+    """Return whether anybody may look at more than the state before the next step.
+
+    That is the user after the last step of a call, sensors and plugins, and trees that may fall
+    asleep.
+    """
+    sleeps = structs.option_at(s.opt).enableflags & SLEEP
+    return s.last == 1 or s.watched == 1 or sleeps != 0
+
+
+@kernel
+def needs_acceleration(s: Any, api: Any) -> bool:
+    """Return whether the smooth acceleration is needed before anything else is known.
+
+    Where the inertia of the step is not M, but has factors of its own for each tree, those of M are
+    of use to the user alone, and in steps without contact.
+    """
+    xfrc = floats(data_at(s.data).xfrc_applied, 1, 6 * s.nbody)[0]
+    if is_seen(s) or s.adhesive == 1 or api.sums == 0 or _any(xfrc):
+        return True
+    if s.inertia_kind != Inertia.DAMPED:
+        return s.inertia_kind != Inertia.DERIVATIVE
+    damping, tree = floats(s.dof_damping, 1, s.nv)[0], words(s.tree, 1, s.ntree + 1)[0]
+    damped = True
+    for t in range(s.ntree):
+        some = False
+        for j in range(tree[t], tree[t + 1]):
+            some = some or damping[j] > 0.0
+        damped = damped and some
+    return not damped
+
+
+@kernel
+def _any(numbers: np.ndarray) -> bool:
+    """Return whether a number is not zero."""
+    count = 0
+    for k in range(numbers.shape[0]):
+        count += numbers[k] != 0.0
+    return count > 0
+
+
+@kernel
+def accelerate(s: Any, api: Any) -> None:
+    """Find the smooth forces and the acceleration that they make, if that has not been done."""
+    if s.accelerated == 0:
+        c_api.call(api.mj_factorM, s.model, s.data)
+        c_api.call(api.mj_fwdAcceleration, s.model, s.data)
+        s.accelerated = 1
+
+
+@kernel
+def sum_forces(s: Any) -> None:
+    """Find the smooth forces alone; nothing is applied to bodies."""
+    d, nv = data_at(s.data), s.nv
+    total, passive = floats(d.qfrc_smooth, 1, nv)[0], floats(d.qfrc_passive, 1, nv)[0]
+    bias, applied = floats(d.qfrc_bias, 1, nv)[0], floats(d.qfrc_applied, 1, nv)[0]
+    actuator = floats(d.qfrc_actuator, 1, nv)[0]
+    for j in range(nv):
+        total[j] = passive[j] - bias[j] + applied[j] + actuator[j]
+
+
+@kernel
 def forward(s: Any, api: Any) -> None:
     """MuJoCo's pipeline up to the smooth acceleration, with margins that reach far enough."""
     d, opt, m = data_at(s.data), structs.option_at(s.opt), s.model
     energy = opt.enableflags & _ENERGY
     d.flg_energypos = d.flg_energyvel = d.flg_subtreevel = d.flg_rnepost = False
     c_api.call(api.mj_fwdKinematics, m, s.data)
-    if s.adhesive == 1:
-        use_touching_margins(s)
+    if s.adhesive == 1 or s.integrator == DISCRETE:
+        list_before_velocities(s, api)
+        c_api.call(api.mj_fwdVelocity, m, s.data)
     else:
-        c_api.call(api.mj_comVel, m, s.data)
-        reach.widen_margins(s)
-        wake(s, api)
-    if s.integrator == DISCRETE:  # its metric is built by the whole stage only
-        c_api.call(api.mj_fwdPosition, m, s.data)
-    else:
+        if any_asleep(s):
+            c_api.call(api.mj_comVel, m, s.data)
+            reach.widen_margins(s)
+            wake(s, api)
         c_api.call(api.mj_makeM, m, s.data)
-        c_api.call(api.mj_factorM, m, s.data)
-        list_constraints(s, api)
         c_api.call(api.mj_transmission, m, s.data)
+        d.nefc = 0  # rows of the last step have no velocities now
+        c_api.call(api.mj_fwdVelocity, m, s.data)
+        reach.widen_margins(s)
+        list_constraints(s, api)
     if s.nsensor > 0:
         c_api.call(api.mj_sensorPos, m, s.data)
-    if energy:
-        c_api.call(api.mj_energyPos, m, s.data)
-    c_api.call(api.mj_fwdVelocity, m, s.data)
-    if s.nsensor > 0:
         c_api.call(api.mj_sensorVel, m, s.data)
     if energy:
+        c_api.call(api.mj_energyPos, m, s.data)
         c_api.call(api.mj_energyVel, m, s.data)
     if s.integrator == DISCRETE:
         c_api.call_flags(api.mj_forwardSkip, m, s.data, np.int32(_AFTER_VELOCITY), np.int32(1))
         list_nearest(s, api)
+        s.accelerated = 1
+        return
+    c_api.call(api.mj_fwdActuation, m, s.data)
+    s.accelerated = 0
+    if needs_acceleration(s, api):
+        accelerate(s, api)
     else:
-        c_api.call(api.mj_fwdActuation, m, s.data)
-        c_api.call(api.mj_fwdAcceleration, m, s.data)
+        sum_forces(s)
 
 
 @kernel
@@ -410,8 +531,9 @@ def fill_inertia(s: Any, api: Any, free: np.ndarray) -> int:
     rate, force = floats(d.qacc_smooth, 1, nv)[0], floats(d.qfrc_smooth, 1, nv)[0]
     for t in range(s.ntree):
         f.known[t] = 0
-    for j in range(nv):
-        free[j] = qvel[j] + h * rate[j]
+    if s.accelerated == 1:
+        for j in range(nv):
+            free[j] = qvel[j] + h * rate[j]
     if kind == Inertia.DERIVATIVE and api.mjd_smooth_vel != 0:
         c_api.call_flag(api.mjd_smooth_vel, s.model, s.data, np.int32(0))
     elif kind == Inertia.DERIVATIVE or kind == Inertia.MUJOCO:
@@ -435,6 +557,9 @@ def fill_inertia(s: Any, api: Any, free: np.ndarray) -> int:
         L, below = part(f.L, block[t], size, size), part(f.below, block[t] + begin, size, size + 1)
         if not ltl.factor(A, L, below):  # as with feedback that accelerates: the mass alone
             fill_mass(s, d, block[t], block[t + 1], inertia)
+            accelerate(s, api)
+            for j in range(begin, end if kind != Inertia.MUJOCO else begin):
+                free[j] = qvel[j] + h * rate[j]
             continue
         f.known[t] = size != FREE_BODY  # whose factors the solve inverts
         if kind == Inertia.MUJOCO:
@@ -513,7 +638,7 @@ def step_implicitly(s: Any, api: Any, d: Any, free: np.ndarray) -> None:
     opt.enableflags = flags
     for j in range(s.nv):
         free[j] = qvel[j]
-    c_api.call_state(api.mj_setState, s.model, s.data, s.before, np.int32(STATE_KIND))
+    c_api.call_state(api.mj_setState, s.model, s.data, s.before, np.int32(s.state_kind))
 
 
 @kernel

@@ -30,6 +30,7 @@ from holdfast.mujoco.constraints import (
     take_gaps,
     takes_part,
 )
+from holdfast.mujoco.contact_rows import any_listed
 from holdfast.mujoco.friction_watch import lacks_friction
 from holdfast.mujoco.lookahead import (
     LISTED,
@@ -47,15 +48,18 @@ from holdfast.mujoco.smooth import (
     IMPLICITFAST,
     RK4,
     UNCONSTRAINED,
+    accelerate,
     any_beyond,
     choose_inertia,
     copy_segments,
     factors,
     fill_inertia,
     is_finite,
+    is_seen,
     keep_rows,
     list_reachable,
     list_rows,
+    memory_warnings,
     smooth,
 )
 from holdfast.mujoco.stabilization import correction_size, stabilize, violations
@@ -119,6 +123,7 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     s.rung = max(s.rung, int(answer.report[RUNG]))
     if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
         return Status.DONE
+    accelerate(s, c_api.api_at(s.api))
     if any_beyond(floats(data_at(s.data).qacc_smooth, 1, s.nv)[0]):
         return Status.DIVERGED
     return Status.UNSOLVED
@@ -142,9 +147,9 @@ def solve_limits(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, rest: 
 
 
 @kernel
-def read_problem(s: Any, api: Any) -> int:
+def read_problem(s: Any) -> int:
     """Stage 2: fill the arrays of the solve; return DONE or MORE_MEMORY."""
-    status = read_constraints(s, api)
+    status = read_constraints(s)
     if status != Status.DONE:
         return status
     arrays, _, _, rest = carve(s)
@@ -164,7 +169,7 @@ def find_motion(s: Any, api: Any) -> int:
             list_reachable(s, api)
             take_gaps(s)
         s.has_inertia = 1
-    status = read_problem(s, api)
+    status = read_problem(s)
     if status != Status.DONE:
         return status
     arrays, answer, cs, rest = carve(s)
@@ -188,7 +193,7 @@ def find_motion(s: Any, api: Any) -> int:
         if status == Status.DONE and s.lookaheads == 0 and kept_moves(s, arrays, cs, answer):
             data_at(s.data).ncon, s.kept_count = s.collided, 0
             list_rows(s, api)
-            status = read_problem(s, api)
+            status = read_problem(s)
             if status != Status.DONE:
                 return status
             arrays, answer, cs, rest = carve(s)
@@ -213,7 +218,7 @@ def find_motion(s: Any, api: Any) -> int:
         s.redone += 1
         remember(s, arrays, cs, answer)
         if found == LISTED:
-            status = read_problem(s, api)
+            status = read_problem(s)
             if status != Status.DONE:
                 return status
             arrays, answer, cs, rest = carve(s)
@@ -251,18 +256,20 @@ def update_gaps(s: Any, arrays: Arrays, cs: Constraints) -> None:
 def write_freely(s: Any, api: Any) -> None:
     """Write the acceleration of a step in which nothing touches, and no forces."""
     d, nv = data_at(s.data), s.nv
-    if d.nefc == 0:
+    accelerate(s, api)
+    if not any_listed(s):
         if s.integrator != DISCRETE:
             c_api.call(api.mj_fwdConstraint, s.model, s.data)
-    else:
+        return
+    qacc, smooth_qacc = floats(d.qacc, 1, nv)[0], floats(d.qacc_smooth, 1, nv)[0]
+    warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
+    for j in range(nv):
+        qacc[j] = warmstart[j] = smooth_qacc[j]
+        force[j] = 0.0
+    if is_seen(s):
         arrays, answer, cs, _ = carve(s)
         mark_contacts(s, arrays, cs, answer)
         list_as_user(s, api, arrays, cs, answer)
-        qacc, smooth_qacc = floats(d.qacc, 1, nv)[0], floats(d.qacc_smooth, 1, nv)[0]
-        warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
-        for j in range(nv):
-            qacc[j] = warmstart[j] = smooth_qacc[j]
-            force[j] = 0.0
         efc_force = floats(d.efc_force, 1, d.nefc)[0]
         for r in range(d.nefc):
             efc_force[r] = 0.0
@@ -352,8 +359,9 @@ def must_tell_overlap(s: Any) -> bool:
 
 
 @kernel
-def speeds_up(s: Any) -> bool:
+def speeds_up(s: Any, api: Any) -> bool:
     """Return whether forces change the motion so much that it may lead beyond all margins."""
+    accelerate(s, api)
     qacc, fastest = floats(data_at(s.data).qacc_smooth, 1, s.nv)[0], 0.0
     for j in range(s.nv):
         fastest = max(fastest, abs(qacc[j]))
@@ -364,7 +372,7 @@ def speeds_up(s: Any) -> bool:
 def prepare_motion(s: Any, api: Any) -> int:
     """Stages 2 to 4; nothing is solved if nothing is within reach."""
     d = data_at(s.data)
-    if d.nefc == 0 and s.adhesive == 0 and s.only_read == 0 and not speeds_up(s):
+    if not (any_listed(s) or s.adhesive == 1 or s.only_read == 1 or speeds_up(s, api)):
         s.contact_free = 1
         return Status.DONE
     if s.has_gaps == 0:
@@ -379,7 +387,10 @@ def prepare_motion(s: Any, api: Any) -> int:
 
 @kernel
 def write(s: Any, api: Any) -> int:
-    """Stage 5; return DONE, or FREE or WRITTEN if the rest is left to Python."""
+    """Stage 5; return DONE or FULL, or FREE or WRITTEN if the rest is left to Python."""
+    full = memory_warnings(s)
+    if is_seen(s):
+        accelerate(s, api)
     if s.contact_free == 1:
         write_freely(s, api)
         s.left_over = 0.0
@@ -387,6 +398,8 @@ def write(s: Any, api: Any) -> int:
     else:
         arrays, answer, cs, _ = carve(s)
         write_back(s, api, arrays, cs, answer)
+    if memory_warnings(s) != full:
+        return Status.FULL
     find_islands(s, api)
     if s.callbacks == 1:
         return Status.FREE if s.contact_free == 1 else Status.WRITTEN
@@ -453,6 +466,8 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
     if s.more > 0:
         set_pause(s, api)
     while True:
+        pauses = s.more > 0 and must_pause(s, api, steps + 1)
+        s.last = s.runs == 0 and (s.more == 0 or pauses)
         if s.runs != 0:
             status = begin_step(s, api)
         if status == Status.DONE:
@@ -466,7 +481,7 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
             break
         s.more -= 1
         steps += 1
-        if must_pause(s, api, steps):
+        if pauses:
             status = Status.PAUSED
             break
     s.status = status

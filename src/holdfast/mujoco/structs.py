@@ -42,8 +42,9 @@ COUNTS = ("ncon", "ne", "nf", "nl", "nefc", "efm_active", "nefmT", "nefmA", "nv_
 FLAGS = ("flg_energypos", "flg_energyvel", "flg_subtreevel", "flg_rnepost")
 ARRAYS = (
     "qpos", "qvel", "act", "qacc", "qacc_warmstart", "qacc_smooth", "qfrc_smooth",
-    "qfrc_constraint", "qfrc_spring", "qfrc_gravcomp", "M", "qDeriv", "cvel", "cinert", "xpos",
-    "xipos", "xquat", "geom_xpos", "geom_xmat", "subtree_com", "mocap_pos", "mocap_quat",
+    "qfrc_passive", "qfrc_bias", "qfrc_actuator", "qfrc_applied", "xfrc_applied",
+    "qfrc_constraint", "qfrc_spring", "qfrc_gravcomp", "M", "qDeriv", "cdof", "cvel", "cinert",
+    "xpos", "xipos", "xquat", "geom_xpos", "geom_xmat", "subtree_com", "mocap_pos", "mocap_quat",
     "sensordata", "efc_type", "efc_id", "efc_J", "efc_J_rowadr", "efc_J_rownnz", "efc_J_colind",
     "efc_pos", "efc_vel", "efc_aref", "efc_R", "efc_frictionloss", "efc_force", "efm_c", "efm_ca",
     "efm_diag",

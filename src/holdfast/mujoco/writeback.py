@@ -4,7 +4,8 @@ Viewers, sensors and scripts then show what was solved for. The user's model lis
 within its own margins; contacts that were listed because the step might reach them, carry no force
 and lie outside these margins are marked as MuJoCo marks contacts in the gap: inactive. With the
 user's pyramidal cone forces are encoded as MuJoCo encodes them, so that `mj_contactForce` decodes
-what was solved for.
+what was solved for. Of the steps that are taken in one call, forces and contacts are written where
+somebody may look at them, see `is_seen`; the state is complete after each.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -25,7 +26,7 @@ from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
 from holdfast.mujoco.reach import pair_margin
-from holdfast.mujoco.smooth import PYRAMIDAL
+from holdfast.mujoco.smooth import PYRAMIDAL, is_seen, make_rows
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers, words
 
 _LIMIT_JOINT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
@@ -39,14 +40,20 @@ LIMIT_SENSORS = (JOINT_LIMIT_POS, JOINT_LIMIT_VEL, TENDON_LIMIT_POS, TENDON_LIMI
 
 
 @kernel
-def write_motion(s: Any, arrays: Arrays, answer: Answer) -> None:
-    """Write qacc, the mean acceleration over the step, and qfrc_constraint."""
+def write_acceleration(s: Any, answer: Answer) -> None:
+    """Write qacc, the mean acceleration over the step."""
     d, nv, h = data_at(s.data), s.nv, s.h
     qvel, qacc = floats(d.qvel, 1, nv)[0], floats(d.qacc, 1, nv)[0]
-    warmstart, force = floats(d.qacc_warmstart, 1, nv)[0], floats(d.qfrc_constraint, 1, nv)[0]
-    kept, rate = floats(s.qacc, 1, nv)[0], 1.0 / h
+    warmstart, kept = floats(d.qacc_warmstart, 1, nv)[0], floats(s.qacc, 1, nv)[0]
     for j in range(nv):
         qacc[j] = warmstart[j] = kept[j] = (answer.velocity[j] - qvel[j]) / h
+
+
+@kernel
+def write_joint_forces(s: Any, arrays: Arrays, answer: Answer) -> None:
+    """Write qfrc_constraint."""
+    force, rate = floats(data_at(s.data).qfrc_constraint, 1, s.nv)[0], 1.0 / s.h
+    for j in range(s.nv):
         force[j] = 0.0
     for i in range(arrays.law.shape[0]):
         for k in range(arrays.panel[i], arrays.panel[i + 1]):
@@ -67,13 +74,12 @@ def write_motion(s: Any, arrays: Arrays, answer: Answer) -> None:
 
 
 @kernel
-def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> int:
-    """Keep contacts within the user's margins or with force; return how many are left out."""
+def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
+    """Keep contacts within the user's margins or with force, leave out others."""
     d = data_at(s.data)
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
         c.includemargin = pair_margin(s, c.geom[0], c.geom[1])
-    left_out = 0
     for k in range(cs.kind.shape[0]):
         if cs.kind[k] != CONTACT:
             continue
@@ -84,23 +90,11 @@ def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> in
         if pushes and c.includemargin <= c.dist:
             c.includemargin = np.nextafter(c.dist, np.inf)
         c.exclude = 1 if c.dist >= c.includemargin else 0
-        left_out += c.exclude
-    return left_out
-
-
-@kernel
-def idle_limits(arrays: Arrays, cs: Constraints, answer: Answer) -> int:
-    """Return how many limits are listed that are neither loaded nor exceeded."""
-    count = 0
-    for k in range(cs.kind.shape[0]):
-        if cs.kind[k] == LIMIT and answer.impulse[arrays.row[k]] == 0.0 and cs.gap[k] >= 0.0:
-            count += 1
-    return count
 
 
 @kernel
 def list_as_user(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """List the constraints again as the user's model has them, and limits that are loaded."""
+    """List the constraints as the user's model has them, and limits that are loaded."""
     d, opt = data_at(s.data), structs.option_at(s.opt)
     for i in range(d.ncon):
         contact_at(d.contact + i * CONTACT_SIZE).efc_address = -1
@@ -113,7 +107,7 @@ def list_as_user(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answ
             which = cs.geom[k, 1]
             margin[which] = max(margin[which], np.nextafter(cs.gap[k], np.inf))
     opt.cone = s.cone
-    c_api.call(api.mj_makeConstraint, s.model, s.data)
+    make_rows(s, api, True)
     c_api.call(api.mj_referenceConstraint, s.model, s.data)
 
 
@@ -172,11 +166,12 @@ def find_limit(d: Any, kept: int, which: np.ndarray, position: float) -> int:
 @kernel
 def write_back(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
     """Write acceleration, forces and contacts as the user's model would list them."""
-    write_motion(s, arrays, answer)
-    left_out = mark_contacts(s, arrays, cs, answer)
-    same_cone = (s.cone == PYRAMIDAL) == (s.pyramidal == 1)
-    if left_out > 0 or not same_cone or idle_limits(arrays, cs, answer) > 0:
-        list_as_user(s, api, arrays, cs, answer)
+    write_acceleration(s, answer)
+    if not is_seen(s):
+        return
+    write_joint_forces(s, arrays, answer)
+    mark_contacts(s, arrays, cs, answer)
+    list_as_user(s, api, arrays, cs, answer)
     write_forces(s, arrays, cs, answer)
 
 

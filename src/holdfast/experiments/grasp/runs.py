@@ -1,4 +1,8 @@
-"""Runs of the grasp: one interface for maximal and reduced coordinates, and what is measured."""
+"""Runs of the grasp: one interface for maximal and reduced coordinates, and what is measured.
+
+Times are processor time of the thread that calls: all methods run in it, with one thread of BLAS,
+and a ratio of two does not depend on what else the machine does.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +64,7 @@ class Run(Protocol):
         """One step."""
 
     def timed_step(self) -> tuple[float, float]:
-        """One step; seconds of its contact solve and of all of it."""
+        """One step; processor time of its contact solve and of all of it [s]."""
         ...
 
     def moved(self) -> np.ndarray:
@@ -101,14 +105,14 @@ class MaximalRun:
         self.timed_step()
 
     def timed_step(self) -> tuple[float, float]:
-        """One step; seconds from problem to forces, and of all of it."""
-        begin = time.perf_counter()
+        """One step; processor time from problem to forces, and of all of it [s]."""
+        begin = time.thread_time()
         problem = ContactProblem(**self.row.fields())
-        start = time.perf_counter()
+        start = time.thread_time()
         self.solution = self.model.solve(problem)
-        end = time.perf_counter()
+        end = time.thread_time()
         self.row.advance(self.solution.velocity)
-        return end - start, time.perf_counter() - begin
+        return end - start, time.thread_time() - begin
 
     @property
     def last(self) -> ContactSolution:
