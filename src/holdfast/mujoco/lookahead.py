@@ -108,9 +108,7 @@ def look_ahead(
     found = NOTHING
     move_trial(s, api, s.velocity, s.h)
     if s.convex == 1:
-        doubtful = list_touching(s, api)
-        if not doubtful and not any_deep(data_at(s.trial), -s.sunk * s.size):
-            return NOTHING
+        list_touching(s, api)
         found = correct_gaps(s, api, arrays, cs, velocity, before, known)
         known = np.int64(d.ncon)
     collide_trial(s, api)
@@ -135,8 +133,8 @@ def move_trial(s: Any, api: Any, velocity: int, h: float) -> None:
 
 
 @kernel
-def list_touching(s: Any, api: Any) -> bool:
-    """List the contacts of the trial that have sunk in, and no others; whether some are doubtful.
+def list_touching(s: Any, api: Any) -> None:
+    """List the contacts of the trial that have sunk in, and no others.
 
     Within margins MuJoCo finds wrong distances and normals between meshes, capsules, cylinders
     and ellipsoids that have sunk in, and leaves out the nearest contacts of faces. Where it finds
@@ -144,13 +142,11 @@ def list_touching(s: Any, api: Any) -> bool:
     """
     reach.narrow_margins(s, 0.0)
     collide_trial(s, api)
-    doubtful = reach.drop_wrong(s, s.trial)
-    if doubtful:
+    if reach.drop_wrong(s, s.trial):
         reach.narrow_margins(s, s.touching * s.size)
         collide_trial(s, api)
         reach.drop_wrong(s, s.trial)
     reach.widen_margins(s)
-    return doubtful
 
 
 @kernel
