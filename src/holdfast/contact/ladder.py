@@ -4,11 +4,11 @@
 2. the states that are given (`active_set.solve_states`); in a small island first those in which
    all contacts stick that are to be pressed, because where they can, they do; at last those in
    which only contacts are pressed that touch already;
-3. the interior-point method from nothing (`interior_point.follow_path`), the states that it tells,
-   and Newton's method (`proximal.approach`); before it, in large islands, a few steps of Newton's
-   method from the impulses of a resumed solve, if they are nearly an answer; small islands that it
-   does not solve, and those of few constraints at once, go along the path of vanishing compliance
-   (`continuation.follow_compliance`), on which more problems have one answer;
+3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
+   that it ends in, and Newton's method from its end (`proximal.approach`);
+   large islands: a few steps of Newton's method from the impulses of a resumed solve, if they are
+   nearly an answer; then, and where that path is long, the interior-point method from nothing
+   (`interior_point.follow_path`), the states that it tells, and Newton's method;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -91,8 +91,7 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
-MANY = 20  # constraints of an island above which the interior-point method is the shorter way
-LARGE = 40  # above which a resumed solve goes on from its impulses, and a rough answer may do
+LARGE = 40  # constraints of an island for which the interior-point method is the shorter way
 LARGE_CHANGES = 3  # systems of given states there
 WARM_STEPS = 10  # Newton steps from the last step's impulses
 CLOSE = 1e-3  # residual up to which it is worth to go on from them
@@ -110,7 +109,7 @@ NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
-COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance
+COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance, in all its stages
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -402,7 +401,7 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
     for last in stages:
         store(sy, isl, wk.start, v.r)
         reached, count = follow_compliance(
-            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS
+            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS - total
         )
         total += count
         store(sy, isl, v.r, wk.start)
@@ -580,13 +579,12 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
             relative_speeds(sy, isl, sy.before, v.u)
             found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
             total += count
-    if not found and least > o.certificate and isl.member.shape[0] > MANY:
-        rung = INTERIOR
-        clear(sy, isl, wk.start)
-        least, count = solve_from_nothing(sy, isl, size, wk, state, o, sigma, least, o.certificate)
-        total += count
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
+        total += count
+    if not found and least > o.certificate:
+        rung = INTERIOR
+        least, count = solve_from_nothing(sy, isl, size, wk, state, o, sigma, least, o.certificate)
         total += count
     tested = True  # whether wk.shift still says which contacts were tried as stuck
     if not found and least > o.certificate:
