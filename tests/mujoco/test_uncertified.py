@@ -17,6 +17,7 @@ import pytest
 import holdfast as hf
 from holdfast.contact import Options
 from holdfast.mujoco import StepOptions
+from holdfast.mujoco.step_warnings import _least_certain_pair
 
 OUT_OF_REACH = 1e-18
 STRICTER = StepOptions(certificate=OUT_OF_REACH)
@@ -92,3 +93,13 @@ def test_on_matrices_it_is_always_an_error() -> None:
     options = Options(certificate=OUT_OF_REACH)
     with pytest.raises(hf.SolveError):
         hf.Coulomb(options=options).solve(problem)
+
+
+def test_what_is_said_of_a_step_does_not_end_it() -> None:
+    """Of bodies very far away the inertia is lost in rounding: it is that of no contact problem."""
+    model, data = sled()
+    stepper = hf.Stepper(model)
+    stepper.step(data, 5)
+    outcome = stepper._copy_outcome()
+    outcome.A = -outcome.A
+    assert "inertia" in _least_certain_pair(model, outcome)

@@ -109,7 +109,7 @@ NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
-COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance, in all its stages
+COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -401,7 +401,7 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
     for last in stages:
         store(sy, isl, wk.start, v.r)
         reached, count = follow_compliance(
-            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS - total
+            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS
         )
         total += count
         store(sy, isl, v.r, wk.start)
