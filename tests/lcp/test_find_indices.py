@@ -352,7 +352,7 @@ RECORDED = {
     "mj_cube3x3x3_5": (66, 13, 1e-9),
     "mj_go1_20": (8, np.inf, 7.8e-8),
     "mj_humanoid_150": (13, 1e11, 7.4e-8),
-    "mj_planks_100": (16, 3e9, 1e-9),
+    "mj_planks_100": (16, 3e9, 2e-9),  # forces cancel: their rounding differs between processors
     "mj_robotiq2f85_50": (5, np.inf, 1e-9),
     "mj_stacked_boxes_30": (33, 5e6, 7.8e-9),
     "mj_talos_300": (16, 2e10, 5.8e-8),

@@ -154,16 +154,16 @@ def let_go_on(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray,
     sum_sizes(sy, isl, r, terms_work)
     for k in range(isl.trees):
         if is_rounding(isl, k, terms_work, y_inout, y_inout, 0.0, part):
-            take_motion(isl, k, sy.before, 0.0, y_inout)
+            take_motion(isl, k, sy.before, False, y_inout)
         elif is_rounding(isl, k, terms_work, y_inout, sy.before, 1.0, part):
-            take_motion(isl, k, sy.before, 1.0, y_inout)
+            take_motion(isl, k, sy.before, True, y_inout)
 
 
 @kernel
-def take_motion(isl: Island, k: int, x: np.ndarray, t: float, y_out: np.ndarray) -> None:
-    """Let tree k have the motion t x."""
+def take_motion(isl: Island, k: int, x: np.ndarray, moves: bool, y_out: np.ndarray) -> None:
+    """Let tree k have the motion x, or rest."""
     for j in range(isl.pattern.first[k], isl.pattern.first[k] + isl.pattern.size[k]):
-        y_out[j] = t * x[j]
+        y_out[j] = x[j] if moves else 0.0
 
 
 @fast_kernel
@@ -185,9 +185,9 @@ def may_go_on(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.n
             after += square(y_inout[j])
             change += square(y_inout[j] - sy.before[j])
         if after <= part * part * least:
-            take_motion(isl, k, sy.before, 0.0, y_inout)
+            take_motion(isl, k, sy.before, False, y_inout)
         elif after > square(part * most) and change <= part * part * least:
-            take_motion(isl, k, sy.before, 1.0, y_inout)
+            take_motion(isl, k, sy.before, True, y_inout)
         elif min(after, change) <= square(part * most):
             some = True
     return some
