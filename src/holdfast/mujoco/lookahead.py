@@ -42,6 +42,7 @@ from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats
 
 _UNLIMITED = int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 
+MORE, ADDED = 2, 256  # contacts of a step: so many times those that are found, and more
 OVERLAP = 0.1  # part of the mean size: deeper than this are bodies that were placed in each other
 
 # What a look ahead finds: nothing, gaps that are smaller than they seemed, or a longer list.
@@ -159,6 +160,15 @@ def any_deep(trial: Any, deep: float) -> bool:
 
 
 @kernel
+def limit_contacts(s: Any) -> None:
+    """Say how many contacts the step may have, with those that the look-ahead adds.
+
+    That depends on nothing but the state, unlike the memory that earlier steps have asked for.
+    """
+    s.most_contacts = MORE * data_at(s.data).ncon + ADDED
+
+
+@kernel
 def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray,
                  before: int, known: int) -> int:  # fmt: skip
     """Let the list of the step know what the trial shows, if anything sinks in; see `look_ahead`.
@@ -192,7 +202,7 @@ def correct_gaps(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np
         ))):  # fmt: skip
             first = min(before, s.collided) if k >= 0 else before
             if not is_added(s, d, seen, work, first, known):
-                full = d.ncon >= s.capacity or not add_contact(s, api, at, work, among)
+                full = d.ncon >= s.most_contacts or not add_contact(s, api, at, work, among)
                 found = found if full else LISTED
         if likeness > s.similar_normal:
             cs.sunk[k] = max(cs.sunk[k], end - seen.dist)

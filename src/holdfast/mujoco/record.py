@@ -71,7 +71,7 @@ _CHOICES = (
 _STATE = (  # of the step under way
     "stage", "stop", "lookaheads", "only_read", "status", "solve_status", "begun", "sparse",
     "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
-    "capacity_needed", "constraints", "rows", "panels", "entries",
+    "capacity_needed", "most_contacts", "constraints", "rows", "panels", "entries",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps",
     "accelerated", "stuck",
     "solves", "factorisations", "rung",

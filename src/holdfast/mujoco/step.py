@@ -36,6 +36,7 @@ from holdfast.mujoco.lookahead import (
     LISTED,
     NOTHING,
     closes_searched,
+    limit_contacts,
     look_ahead,
     moves_far,
 )
@@ -188,10 +189,11 @@ def find_motion(s: Any, api: Any) -> int:
         recall(s, arrays, cs, answer)
         if s.lookaheads == 0:  # else memory had to grow: there is a motion
             structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
-        rough = s.rough
+        rough = s.rough if s.lookaheads == 0 else 0.0
         status = solve_limits(s, arrays, cs, answer, rest, rough, s.lookaheads > 0)
         if status == Status.DONE and s.lookaheads == 0 and kept_moves(s, arrays, cs, answer):
             data_at(s.data).ncon, s.kept_count = s.collided, 0
+            limit_contacts(s)
             list_rows(s, api)
             status = read_problem(s)
             if status != Status.DONE:
@@ -371,13 +373,13 @@ def speeds_up(s: Any, api: Any) -> bool:
 @kernel
 def prepare_motion(s: Any, api: Any) -> int:
     """Stages 2 to 4; nothing is solved if nothing is within reach."""
-    d = data_at(s.data)
     if not (any_listed(s) or s.adhesive == 1 or s.only_read == 1 or speeds_up(s, api)):
         s.contact_free = 1
         return Status.DONE
     if s.has_gaps == 0:
-        if d.ncon > s.capacity:
-            s.work_needed, s.capacity_needed = s.work_size, d.ncon
+        limit_contacts(s)
+        if s.most_contacts > s.capacity:
+            s.work_needed, s.capacity_needed = 0, s.most_contacts
             return Status.MORE_MEMORY
         take_gaps(s)
         keep_rows(s)
