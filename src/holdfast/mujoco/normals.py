@@ -33,7 +33,7 @@ FARTHEST = 4.0  # the same at most
 TURNS = 30  # directions
 SETTLED = 1e-9  # change of a direction that has settled
 ACCURATE = 1e-8  # part of a radius to which nearest points are found
-ROUNDS = 50  # of the search for them, where the model allows fewer
+ROUNDS = 35  # of the search for them, where the model allows fewer; so many are the default
 
 NONE = 1e-6  # part of the shift, up to which two geoms are not apart
 
