@@ -137,10 +137,8 @@ def choose_normal(s: Any, api: Any, address: int, c: Any) -> None:
     along which the geoms overlap least.
     """
     a, b = np.int64(c.geom[0]), np.int64(c.geom[1])
-    center, vectors = (
-        floats(data_at(address).geom_xpos, s.ngeom, 3),
-        floats(s.scratch + PLACE, 2, 3),
-    )
+    center = floats(data_at(address).geom_xpos, s.ngeom, 3)
+    vectors = floats(s.scratch + PLACE, 2, 3)
     n, point, best = vectors[0], vectors[1], -np.inf
     first, second, third = c.frame[0], c.frame[1], c.frame[2]
     for attempt in range(2):
