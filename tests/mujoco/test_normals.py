@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from holdfast.mujoco import normals, separation, structs
+from holdfast.mujoco import c_api, normals, separation, structs
 
 KINDS = ("sphere", "ellipsoid", "box", "capsule", "cylinder", "mesh")
 SIZES = {
@@ -18,10 +18,12 @@ SIZES = {
     "cylinder": "0.3 0.1",
 }  # fmt: skip
 
+ROUGH = '<option ccd_tolerance="1e-3" ccd_iterations="5"><flag nativeccd="disable"/></option>'
 
-def plain() -> dict[str, Any]:
-    """The kernels of both modules as plain Python."""
-    scope = {**vars(separation), **vars(normals)}
+
+def plain(model: Any, d: Any) -> dict[str, Any]:
+    """The kernels of both modules as plain Python, with the options of a model and its data d."""
+    scope: dict[str, Any] = {**vars(separation), **vars(normals)}
     for name, kind in (("integers", ctypes.c_int32), ("singles", ctypes.c_float),
                        ("floats", ctypes.c_double)):  # fmt: skip
         scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
@@ -31,6 +33,11 @@ def plain() -> dict[str, Any]:
         code = getattr(getattr(each, "py_func", each), "__code__", None)
         if code is not None and name not in ("integers", "singles", "floats", "kernel"):
             scope[name] = FunctionType(code, scope)
+    number, whole, word = ctypes.c_double, ctypes.c_int, ctypes.c_void_p
+    distance = ctypes.CFUNCTYPE(number, word, word, whole, whole, number, word)
+    scope["data_at"] = lambda _: d
+    scope["structs"] = SimpleNamespace(option_at=lambda _: model.opt)
+    scope["c_api"] = SimpleNamespace(call_distance=lambda at, *given: distance(at)(*given))
     return scope
 
 
@@ -46,11 +53,14 @@ def geom(kind: str, place: str, rng: np.random.Generator) -> tuple[str, str]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kinds", [(a, b) for a in KINDS for b in KINDS if a <= b])
 def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> None:
-    """Geoms a little apart have one normal; where they overlap by as little, it is still one."""
-    rng, scope = np.random.default_rng([seed, *map(ord, kinds[0] + kinds[1])]), plain()
+    """Geoms a little apart have one normal; where they overlap by as little, it is still one.
+
+    That the model lets MuJoCo look less closely makes no difference.
+    """
+    rng = np.random.default_rng([seed, *map(ord, kinds[0] + kinds[1])])
     parts = [geom(kind, name, rng) for kind, name in zip(kinds, "ab", strict=True)]
     model = mujoco.MjModel.from_xml_string(
-        f"<mujoco><asset>{parts[0][0]}{parts[1][0]}</asset>"
+        f"<mujoco>{ROUGH}<asset>{parts[0][0]}{parts[1][0]}</asset>"
         f"<worldbody>{parts[0][1]}{parts[1][1]}</worldbody></mujoco>"
     )
     data = mujoco.MjData(model)
@@ -62,24 +72,32 @@ def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> No
     radius, work = np.array(model.geom_rbound), np.zeros(256)
     s = SimpleNamespace(
         **{name: getattr(model, name).ctypes.data for name in names}, ngeom=2, nmesh=model.nmesh,
-        radius=radius.ctypes.data, scratch=work.ctypes.data,
+        radius=radius.ctypes.data, scratch=work.ctypes.data, model=model._address, opt=0,
     )  # fmt: skip
-    place = np.array(data.geom_xpos)
+    place = data.geom_xpos
     d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=place.ctypes.data)
-    w = scope["search_at"](work.ctypes.data)
+    api = SimpleNamespace(mj_geomDistance=c_api.address("mj_geomDistance"))
+    scope = plain(model, d)
 
     def apart(n: np.ndarray) -> float:
         return scope["apart_along"](s, d, 0, 1, n)
 
-    n, point = place[1] - place[0], np.zeros(3)
-    n /= np.linalg.norm(n)
-    far = scope["find_normal"](s, d, 0, 1, n, point, w)
-    place[1] -= (far + 1e-6) * n  # from here on they overlap by a little
-    first = n + 0.5 * rng.normal(size=3)
-    first /= np.linalg.norm(first)
-    contact = SimpleNamespace(geom=[0, 1], dist=0.0, pos=np.zeros(3),
-                              frame=np.append(first, np.zeros(6)))  # fmt: skip
-    scope["correct_normal"](s, d, contact)
+    def corrected(n: np.ndarray) -> Any:
+        contact = SimpleNamespace(geom=[0, 1], dist=0.0, pos=np.zeros(3),
+                                  frame=np.append(n, np.zeros(6)))  # fmt: skip
+        scope["correct_normal"](s, api, data._address, contact)
+        return contact
+
+    n = place[1] - place[0]
+    first = corrected(n / np.linalg.norm(n))
+    n = first.frame[:3]
+    place[1] -= (first.dist + 1e-6) * n  # from here on they overlap by a little
+    before = place.copy()
+    n = n + 0.5 * rng.normal(size=3)
+    contact = corrected(n / np.linalg.norm(n))
+    assert np.array_equal(place, before)
+    opt, flag = model.opt, mujoco.mjtDisableBit.mjDSBL_NATIVECCD
+    assert (opt.ccd_tolerance, opt.ccd_iterations, opt.disableflags) == (1e-3, 5, flag)
     found = contact.frame[:3]
     assert -2e-6 <= contact.dist <= 1e-9  # where corners meet, all of a cone are as good but for it
     assert contact.dist == pytest.approx(apart(found), abs=1e-12)

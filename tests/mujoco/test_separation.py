@@ -23,7 +23,7 @@ def plain(code: Any) -> Any:
         scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
             at, rows, columns, kind
         )
-    for name in ("farthest_of_mesh", "support_point", "support", "steepest", "has_support"):
+    for name in ("longest_of_mesh", "support", "steepest", "has_support", "square"):
         each: Any = scope[name]
         scope[name] = FunctionType(getattr(each, "py_func", each).__code__, scope)
     return FunctionType(getattr(code, "py_func", code).__code__, scope)

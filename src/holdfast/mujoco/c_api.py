@@ -30,7 +30,7 @@ FUNCTIONS = (
     "mj_sensorPos", "mj_energyPos", "mj_fwdVelocity", "mj_sensorVel", "mj_energyVel",
     "mj_fwdActuation", "mj_fwdAcceleration", "mj_fwdConstraint", "mj_forwardSkip", "mj_implicit",
     "mj_Euler", "mj_RungeKutta", "mj_sensorAcc", "mj_integratePos", "mj_kinematics",
-    "mj_addContact", "mj_isSparse", "mj_comPos", "mj_resetData", "mj_island",
+    "mj_addContact", "mj_isSparse", "mj_comPos", "mj_resetData", "mj_island", "mj_geomDistance",
 )  # fmt: skip
 
 # Addresses of functions, of MuJoCo's pointers to callbacks, and of `mjd_smooth_vel` or 0; the
@@ -66,28 +66,32 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "call_clock": (_number, _word),  # a clock, a time
     "call_batch": (_word, _word, _number, _word, _word, _number),  # see `guarded`
 }
-_C_KINDS = {_word: _pointer, _number: _int, types.float64: ctypes.c_double}
+# The same for a function that returns a distance: model, data, two geoms, the largest, a segment.
+_DISTANCE = (_word, _word, _number, _number, types.float64, _word)
+_C_KINDS = {_word: _pointer, _number: _int, types.float64: ctypes.c_double, types.void: None}
 
 
-def _caller(kinds: tuple[Any, ...]) -> Any:
+def _caller(kinds: tuple[Any, ...], returned: Any = types.void) -> Any:
     """A function for kernels that calls a C function with arguments of these kinds."""
     if not COMPILED:
-        made = ctypes.CFUNCTYPE(None, *(_C_KINDS[kind] for kind in kinds))
+        made = ctypes.CFUNCTYPE(_C_KINDS[returned], *(_C_KINDS[kind] for kind in kinds))
 
-        def plain(function: int, *args: Any) -> None:
+        def plain(function: int, *args: Any) -> Any:
             whole = (float(a) if k is types.float64 else int(a)
                      for k, a in zip(kinds, args, strict=True))  # fmt: skip
-            made(int(function))(*whole)
+            return made(int(function))(*whole)
 
         return plain
 
     def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         given = [context.get_value_type(kind) for kind in kinds]
-        pointer = FunctionType(VoidType(), given).as_pointer()
-        builder.call(builder.inttoptr(args[0], pointer), args[1:])
-        return context.get_dummy_value()
+        nothing = returned is types.void
+        result = VoidType() if nothing else context.get_value_type(returned)
+        pointer = FunctionType(result, given).as_pointer()
+        found = builder.call(builder.inttoptr(args[0], pointer), args[1:])
+        return context.get_dummy_value() if nothing else found
 
-    signature = types.void(_word, *kinds)
+    signature = returned(_word, *kinds)
     names = ", ".join(f"a{k}" for k in range(len(kinds)))
     scope: dict[str, Any] = {"made": (signature, codegen)}
     exec(f"def _call(typingctx, function, {names}):\n    return made", scope)
@@ -98,6 +102,7 @@ def _caller(kinds: tuple[Any, ...]) -> Any:
     call, call_flag, call_flags, call_state, call_pointer, call_integrate, call_clock,
     call_batch,
 ) = (_caller(kinds) for kinds in _CALLS.values())  # fmt: skip
+call_distance = _caller(_DISTANCE, types.float64)
 
 
 @cache

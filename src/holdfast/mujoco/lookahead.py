@@ -113,7 +113,7 @@ def look_ahead(
         found = correct_gaps(s, api, arrays, cs, velocity, before, known)
         known = np.int64(d.ncon)
     collide_trial(s, api)
-    reach.drop_wrong(s, s.trial)
+    reach.drop_wrong(s, api, s.trial)
     found = max(found, correct_gaps(s, api, arrays, cs, velocity, before, known))
     if found == LISTED:
         list_rows(s, api)
@@ -143,10 +143,10 @@ def list_touching(s: Any, api: Any) -> None:
     """
     reach.narrow_margins(s, 0.0)
     collide_trial(s, api)
-    if reach.drop_wrong(s, s.trial):
+    if reach.drop_wrong(s, api, s.trial):
         reach.narrow_margins(s, s.touching * s.size)
         collide_trial(s, api)
-        reach.drop_wrong(s, s.trial)
+        reach.drop_wrong(s, api, s.trial)
     reach.widen_margins(s)
 
 

@@ -3,11 +3,11 @@
 A normal of two convex geoms is a direction along which they are farther apart than along any
 nearby: ``-support(a, n) - support(b, -n)`` is greatest. One geom is moved off along a direction, so
 far that they are apart. Where they are nearest to each other then is the next direction, and so on
-until it stays (where they do not overlap, it is the only one that does). Nearest points are those
-of the algorithm of Gilbert, Johnson and Keerthi: of all differences between points of the two, the
-one nearest to the origin is sought in tetrahedra of ever nearer ones. However little they overlap,
-moved off they are far enough apart for it. Where corners meet, a cone of directions stays; they
-separate equally well, but for as much as the geoms overlap.
+until it stays (where they do not overlap, it is the only one that does). MuJoCo finds nearest
+points well, by the algorithm of Gilbert, Johnson and Keerthi, if it may look closely; it is where
+geoms touch that its normals go wrong. However little they overlap, moved off they are far enough
+apart for it. Where corners meet, a cone of directions stays; they separate equally well, but for as
+much as the geoms overlap.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -15,170 +15,55 @@ separate equally well, but for as much as the geoms overlap.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from holdfast._jit import kernel
 from holdfast.linalg.vectors import dot
-from holdfast.mujoco.separation import has_support, support, support_point
-from holdfast.mujoco.structs import floats, integers
+from holdfast.mujoco import c_api, structs
+from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.separation import has_support, support
+from holdfast.mujoco.structs import data_at, floats, integers
+
+NO_NATIVE = int(mujoco.mjtDisableBit.mjDSBL_NATIVECCD)  # nearest points are wrong without
 
 OFF = 0.02  # part of a radius by which a geom is moved off at least
 FARTHEST = 4.0  # the same at most
 TURNS = 30  # directions
 SETTLED = 1e-9  # change of a direction that has settled
-ROUNDS = 100  # tetrahedra
-NEAREST = 1e-13  # part of a squared distance by which no point is nearer
-SINGULAR = 1e-14  # pivot of points, relative to their squared distances, that nearly coincide
+ACCURATE = 1e-8  # part of a radius to which nearest points are found
+ROUNDS = 35  # of the search for them, where the model allows fewer; so many are the default
 
-NONE = 1e-12  # squared distance over that of the shift, up to which two geoms are not apart
+NONE = 1e-6  # part of the shift, up to which two geoms are not apart
 
-CORNERS = 4
 PLACE = 1024  # in the scratch of a step, behind what its other users need [bytes]
 
 
-class Search(NamedTuple):
-    """Work arrays: corners of a tetrahedron of differences, and the nearest point in it."""
-
-    C: np.ndarray  # (4, 3) differences
-    A: np.ndarray  # (4, 3) points of one geom
-    B: np.ndarray  # (4, 3) and of the other
-    weight: np.ndarray  # (4,) of the corners in the nearest point
-    trial: np.ndarray  # (4,) the same of other points
-    nearest: np.ndarray  # (3,)
-    point: np.ndarray  # (3,)
-    K: np.ndarray  # (5, 6) a linear system
-
-
 @kernel
-def search_at(at: int) -> Search:
-    """Return the work arrays at an address."""
-    C, A, B = floats(at, 4, 3), floats(at + 96, 4, 3), floats(at + 192, 4, 3)
-    return Search(
-        C, A, B, floats(at + 288, 1, 4)[0], floats(at + 320, 1, 4)[0], floats(at + 352, 1, 3)[0],
-        floats(at + 376, 1, 3)[0], floats(at + 400, 5, 6),
-    )  # fmt: skip
-
-
-@kernel
-def weights_of(C: np.ndarray, chosen: int, K_work: np.ndarray, w_out: np.ndarray) -> bool:
-    """Fill the weights of the point nearest to the origin of the plane through chosen points.
-
-    Args:
-        C: (4, 3) the points.
-        chosen: which of them, as bits.
-        K_work: (5, 6) conditions of the least square; by the last one weights add up to one.
-        w_out: (4,) filled.
-
-    Returns:
-        Whether the points span a plane, or a line, and no weight is negative.
-    """
-    n, largest = CORNERS + 1, 0.0
-    for i in range(CORNERS):
-        if (chosen >> i) & 1 == 1:
-            largest = max(largest, dot(C[i], C[i]))
-    for i in range(n):
-        of_i = i == CORNERS or (chosen >> i) & 1 == 1
-        for j in range(n):
-            of_j = j == CORNERS or (chosen >> j) & 1 == 1
-            K_work[i, j] = 1.0 if i == j and not of_i else 0.0
-            if of_i and of_j and i != j and (i == CORNERS or j == CORNERS):
-                K_work[i, j] = 1.0
-            elif of_i and of_j and i < CORNERS and j < CORNERS:
-                K_work[i, j] = dot(C[i], C[j]) / largest
-        K_work[i, n] = 1.0 if i == CORNERS else 0.0
-    for k in range(n):
-        best = k
-        for i in range(k + 1, n):
-            if abs(K_work[i, k]) > abs(K_work[best, k]):
-                best = i
-        if not abs(K_work[best, k]) > SINGULAR:
-            return False
-        for j in range(n + 1):
-            x = K_work[k, j]
-            K_work[k, j] = K_work[best, j]
-            K_work[best, j] = x
-        for i in range(n):
-            if i != k:
-                t = K_work[i, k] / K_work[k, k]
-                for j in range(k, n + 1):
-                    K_work[i, j] -= t * K_work[k, j]
-    for i in range(CORNERS):
-        w_out[i] = K_work[i, n] / K_work[i, i]
-        if w_out[i] < 0.0:
-            return False
-    return True
-
-
-@kernel
-def nearest_of_corners(w: Search, known: int) -> int:
-    """Fill the point nearest to the origin of the hull of known corners, and its weights.
-
-    Return the corners it lies between, as bits; 0 if there is none but for rounding.
-    """
-    least, best = np.inf, 0
-    for chosen in range(1, 1 << CORNERS):
-        if chosen & known != chosen or not weights_of(w.C, chosen, w.K, w.trial):
-            continue
-        for e in range(3):
-            w.point[e] = 0.0
-            for i in range(CORNERS):
-                w.point[e] += w.trial[i] * w.C[i, e]
-        far = dot(w.point, w.point)
-        if far < least:
-            least, best = far, chosen
-            for e in range(3):
-                w.nearest[e] = w.point[e]
-            for i in range(CORNERS):
-                w.weight[i] = w.trial[i]
-    return best
-
-
-@kernel
-def set_corner(s: Any, d: Any, a: int, b: int, x: float, y: float, z: float, move: np.ndarray,
-               shift: float, w: Search, k: int) -> float:  # fmt: skip
-    """Fill corner k, the farthest difference along -(x, y, z); return how far it is along that."""
-    p0, p1, p2 = support_point(s, d, a, -x, -y, -z)
-    q0, q1, q2 = support_point(s, d, b, x, y, z)
-    w.A[k, 0], w.A[k, 1], w.A[k, 2] = p0, p1, p2
-    w.B[k, 0], w.B[k, 1], w.B[k, 2] = q0, q1, q2
-    for e in range(3):
-        w.C[k, e] = w.A[k, e] - w.B[k, e] - shift * move[e]
-    return x * w.C[k, 0] + y * w.C[k, 1] + z * w.C[k, 2]
-
-
-@kernel
-def find_nearest(s: Any, d: Any, a: int, b: int, move: np.ndarray, shift: float,
-                 w: Search) -> bool:  # fmt: skip
-    """Fill the least difference between two geoms, of which b is moved; whether they are apart.
+def find_nearest(s: Any, api: Any, address: int, a: int, b: int, move: np.ndarray, shift: float,
+                 segment_at: int) -> float:  # fmt: skip
+    """Fill the nearest points of two geoms, of which b is moved; return how far apart they are.
 
     Args:
         s: the record of the step.
-        d: data that the geoms stand in.
+        api: addresses of MuJoCo's functions.
+        address: of the data that the geoms stand in; they are left as they were.
         a: a geom.
         b: the other.
         move: (3,) direction in which b is moved off.
         shift: by how much.
-        w: work arrays; the least difference is w.nearest.
+        segment_at: address of (2, 3) numbers: a point of a, and one of b where it is moved to.
     """
-    set_corner(s, d, a, b, -move[0], -move[1], -move[2], move, shift, w, 0)
-    known = nearest_of_corners(w, 1)
-    for _ in range(ROUNDS):
-        far = dot(w.nearest, w.nearest)
-        if known == 0 or known == (1 << CORNERS) - 1 or not far > NONE * shift * shift:
-            return False
-        k = 0
-        while (known >> k) & 1 == 1:
-            k += 1
-        x, y, z = w.nearest[0], w.nearest[1], w.nearest[2]
-        if far - set_corner(s, d, a, b, x, y, z, move, shift, w, k) <= NEAREST * far:
-            break
-        found = nearest_of_corners(w, known | (1 << k))
-        if found == 0 or found & (1 << k) == 0 or not dot(w.nearest, w.nearest) < far:
-            break
-        known = found
-    return True
+    place = floats(data_at(address).geom_xpos + 24 * b, 1, 3)[0]
+    x, y, z = place[0], place[1], place[2]
+    for e in range(3):
+        place[e] += shift * move[e]
+    far = c_api.call_distance(
+        api.mj_geomDistance, s.model, address, np.int32(a), np.int32(b), np.inf, segment_at
+    )
+    place[0], place[1], place[2] = x, y, z
+    return far
 
 
 @kernel
@@ -188,39 +73,39 @@ def apart_along(s: Any, d: Any, a: int, b: int, n: np.ndarray) -> float:
 
 
 @kernel
-def find_normal(s: Any, d: Any, a: int, b: int, n_inout: np.ndarray, point_out: np.ndarray,
-                w: Search) -> float:  # fmt: skip
+def find_normal(s: Any, api: Any, address: int, a: int, b: int, segment_at: int,
+                n_inout: np.ndarray, point_out: np.ndarray) -> float:  # fmt: skip
     """Fill a normal of two geoms, from a to b, and the middle of where they are nearest.
 
     Args:
         s: the record of the step.
-        d: data that the geoms stand in.
+        api: addresses of MuJoCo's functions.
+        address: of the data that the geoms stand in.
         a: a geom.
         b: the other.
+        segment_at: address of work for `find_nearest`.
         n_inout: (3,) direction to begin with; the normal.
         point_out: (3,).
-        w: work arrays.
 
     Returns:
         How far apart they are along it; -inf if none is found.
     """
-    radius = floats(s.radius, 1, s.ngeom)[0]
+    d, radius, segment = data_at(address), floats(s.radius, 1, s.ngeom)[0], floats(segment_at, 2, 3)
     small = min(radius[a], radius[b])
     shift, found = OFF * small, False
     for _ in range(TURNS):
-        if not find_nearest(s, d, a, b, n_inout, shift, w):
+        if not find_nearest(s, api, address, a, b, n_inout, shift, segment_at) > NONE * shift:
             shift *= 2.0
             if shift > FARTHEST * max(radius[a], radius[b]):
                 break
             continue
-        length, change, found = np.sqrt(dot(w.nearest, w.nearest)), 0.0, True
         for e in range(3):
-            n = -w.nearest[e] / length
-            change = max(change, abs(n - n_inout[e]))
-            middle = 0.0
-            for i in range(CORNERS):
-                middle += 0.5 * w.weight[i] * (w.A[i, e] + w.B[i, e])
-            n_inout[e], point_out[e] = n, middle
+            point_out[e] = 0.5 * (segment[0, e] + segment[1, e] - shift * n_inout[e])
+            segment[1, e] -= segment[0, e]
+        length, change, found = np.sqrt(dot(segment[1], segment[1])), 0.0, True
+        for e in range(3):
+            n = segment[1, e] / length
+            change, n_inout[e] = max(change, abs(n - n_inout[e])), n
         if change <= SETTLED:
             break
         shift = max(OFF * small, -2.0 * apart_along(s, d, a, b, n_inout))
@@ -228,17 +113,32 @@ def find_normal(s: Any, d: Any, a: int, b: int, n_inout: np.ndarray, point_out: 
 
 
 @kernel
-def correct_normal(s: Any, d: Any, c: Any) -> None:
-    """Give a contact of convex geoms a normal, place and distance of our own.
+def correct_normal(s: Any, api: Any, address: int, c: Any) -> None:
+    """Give a contact of convex geoms in the data at an address a normal of our own.
 
-    Of those that are found from its own normal and from the line between the centres, it is the one
+    Its place and distance, too. MuJoCo looks closely meanwhile, whatever the model's options are.
+    """
+    kinds, radius = integers(s.geom_type, 1, s.ngeom)[0], floats(s.radius, 1, s.ngeom)[0]
+    a, b, opt = np.int64(c.geom[0]), np.int64(c.geom[1]), structs.option_at(s.opt)
+    if not has_support(kinds[a]) or not has_support(kinds[b]):
+        return
+    tolerance, rounds, disabled = opt.ccd_tolerance, opt.ccd_iterations, opt.disableflags
+    opt.ccd_tolerance = ACCURATE * min(radius[a], radius[b])
+    opt.ccd_iterations, opt.disableflags = max(rounds, ROUNDS), disabled & ~NO_NATIVE
+    choose_normal(s, api, address, c)
+    opt.ccd_tolerance, opt.ccd_iterations, opt.disableflags = tolerance, rounds, disabled
+
+
+@kernel
+def choose_normal(s: Any, api: Any, address: int, c: Any) -> None:
+    """Fill the normal, place and distance of a contact.
+
+    Of the normals that are found from its own and from the line between the centres, it is the one
     along which the geoms overlap least.
     """
     a, b = np.int64(c.geom[0]), np.int64(c.geom[1])
-    kinds, w = integers(s.geom_type, 1, s.ngeom)[0], search_at(s.scratch + PLACE)
-    if not has_support(kinds[a]) or not has_support(kinds[b]):
-        return
-    center, vectors = floats(d.geom_xpos, s.ngeom, 3), floats(s.scratch + PLACE + 640, 2, 3)
+    center = floats(data_at(address).geom_xpos, s.ngeom, 3)
+    vectors = floats(s.scratch + PLACE, 2, 3)
     n, point, best = vectors[0], vectors[1], -np.inf
     first, second, third = c.frame[0], c.frame[1], c.frame[2]
     for attempt in range(2):
@@ -251,7 +151,7 @@ def correct_normal(s: Any, d: Any, c: Any) -> None:
                 continue
             for e in range(3):
                 n[e] /= length
-        apart = find_normal(s, d, a, b, n, point, w)
+        apart = find_normal(s, api, address, a, b, s.scratch + PLACE + 48, n, point)
         if apart > best:
             best, c.dist = apart, apart
             for e in range(3):

@@ -209,7 +209,7 @@ def has_right(s: Any, d: Any, c: Any) -> bool:
 
 
 @kernel
-def correct_wrong(s: Any, address: int) -> bool:
+def correct_wrong(s: Any, api: Any, address: int) -> bool:
     """Exclude contacts with wrong normals from the data at an address; return whether any.
 
     Where no contact of a pair is right, the first gets a normal of our own.
@@ -223,17 +223,17 @@ def correct_wrong(s: Any, address: int) -> bool:
             continue
         some = True
         if not has_right(s, d, c):
-            correct_normal(s, d, c)
+            correct_normal(s, api, address, c)
         if is_wrong(s, d, c):
             c.includemargin, c.exclude, c.efc_address = 0.0, 1, -1
     return some
 
 
 @kernel
-def drop_wrong(s: Any, address: int) -> bool:
+def drop_wrong(s: Any, api: Any, address: int) -> bool:
     """The same for a list that no rows are made of: what is excluded is taken from it."""
     d, kept = data_at(address), 0
-    some = correct_wrong(s, address)
+    some = correct_wrong(s, api, address)
     for i in range(d.ncon if some else 0):
         at = d.contact + i * CONTACT_SIZE
         if contact_at(at).exclude == 0:
@@ -260,7 +260,7 @@ def add_nearest(s: Any, api: Any) -> None:
     c_api.call(api.mj_kinematics, s.model, s.trial)
     narrow_margins(s, touch)
     collide_trial(s, api)
-    drop_wrong(s, s.trial)
+    drop_wrong(s, api, s.trial)
     widen_margins(s)
     known, place = np.int64(d.ncon), s.scratch + 48
     for e in range(trial.ncon):

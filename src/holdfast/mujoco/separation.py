@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from holdfast._jit import kernel
+from holdfast.linalg.vectors import square
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.structs import floats, integers, singles
 
@@ -36,19 +37,17 @@ STEEPER = 0.25  # slope by which a normal may be steeper than all triangles
 
 
 @kernel
-def farthest_of_mesh(s: Any, mesh: int, x: float, y: float, z: float) -> int:
-    """Return the vertex of a mesh that is farthest in a direction, all in its own frame."""
+def longest_of_mesh(s: Any, mesh: int, x: float, y: float, z: float) -> float:
+    """Return how far a mesh reaches in a direction, all in its own frame."""
     at = np.int64(integers(s.mesh_vertadr, 1, s.nmesh)[0, mesh])
     count = np.int64(integers(s.mesh_vertnum, 1, s.nmesh)[0, mesh])
     vertex = singles(s.mesh_vert + 12 * at, count, 3)
     graph = np.int64(integers(s.mesh_graphadr, 1, s.nmesh)[0, mesh])
-    best, farthest = -np.inf, 0
+    best = -np.inf
     if count <= FEW or graph < 0:
         for k in range(count):
-            reach = x * vertex[k, 0] + y * vertex[k, 1] + z * vertex[k, 2]
-            if reach > best:
-                best, farthest = reach, k
-        return at + farthest
+            best = max(best, x * vertex[k, 0] + y * vertex[k, 1] + z * vertex[k, 2])
+        return best
     hull = np.int64(integers(s.mesh_graph + 4 * graph, 1, 2)[0, 0])
     faces = np.int64(integers(s.mesh_graph + 4 * graph, 1, 2)[0, 1])
     edge_at = integers(s.mesh_graph + 4 * (graph + 2), 1, hull)[0]
@@ -62,9 +61,9 @@ def farthest_of_mesh(s: Any, mesh: int, x: float, y: float, z: float) -> int:
             g = np.int64(number[edge[e]])
             reach = x * vertex[g, 0] + y * vertex[g, 1] + z * vertex[g, 2]
             if reach > best:
-                best, farthest, k, climbs = reach, g, np.int64(edge[e]), True
+                best, k, climbs = reach, np.int64(edge[e]), True
             e += 1
-    return at + farthest
+    return best
 
 
 @kernel
@@ -74,48 +73,28 @@ def has_support(kind: int) -> bool:
 
 
 @kernel
-def support_point(s: Any, d: Any, g: int, x: float, y: float,
-                  z: float) -> tuple[float, float, float]:  # fmt: skip
-    """Return the farthest point of a geom in a direction, which may have any length but zero."""
+def support(s: Any, d: Any, g: int, x: float, y: float, z: float) -> float:
+    """Return the largest ``n x`` of a geom, for the unit vector n = (x, y, z)."""
     R = floats(d.geom_xmat + 72 * g, 3, 3)
     c = floats(d.geom_xpos + 24 * g, 1, 3)[0]
     size = floats(s.geom_size + 24 * g, 1, 3)[0]
     a = R[0, 0] * x + R[1, 0] * y + R[2, 0] * z
     b = R[0, 1] * x + R[1, 1] * y + R[2, 1] * z
     e = R[0, 2] * x + R[1, 2] * y + R[2, 2] * z
-    kind, p, q, r = integers(s.geom_type, 1, s.ngeom)[0, g], 0.0, 0.0, 0.0
-    if kind in (SPHERE, CAPSULE):
-        scale = size[0] / np.sqrt(a * a + b * b + e * e)
-        p, q, r = scale * a, scale * b, scale * e
-        if kind == CAPSULE:
-            r += np.copysign(size[1], e)
+    kind, reach = integers(s.geom_type, 1, s.ngeom)[0, g], 0.0
+    if kind == SPHERE:
+        reach = size[0]
+    elif kind == CAPSULE:
+        reach = size[0] + size[1] * abs(e)
     elif kind == ELLIPSOID:
-        p, q, r = size[0] * a, size[1] * b, size[2] * e
-        scale = 1.0 / np.sqrt(p * p + q * q + r * r)
-        p, q, r = scale * size[0] * p, scale * size[1] * q, scale * size[2] * r
+        reach = np.sqrt(square(size[0] * a) + square(size[1] * b) + square(size[2] * e))
     elif kind == CYLINDER:
-        side = np.sqrt(a * a + b * b)
-        scale = size[0] / side if side > 0.0 else 0.0
-        p, q, r = scale * a, scale * b, np.copysign(size[1], e)
+        reach = size[0] * np.sqrt(a * a + b * b) + size[1] * abs(e)
     elif kind == BOX:
-        p, q, r = np.copysign(size[0], a), np.copysign(size[1], b), np.copysign(size[2], e)
+        reach = size[0] * abs(a) + size[1] * abs(b) + size[2] * abs(e)
     else:
-        mesh = np.int64(integers(s.geom_dataid, 1, s.ngeom)[0, g])
-        k = farthest_of_mesh(s, mesh, a, b, e)
-        vertex = singles(s.mesh_vert + 12 * k, 1, 3)[0]
-        p, q, r = np.float64(vertex[0]), np.float64(vertex[1]), np.float64(vertex[2])
-    return (
-        c[0] + R[0, 0] * p + R[0, 1] * q + R[0, 2] * r,
-        c[1] + R[1, 0] * p + R[1, 1] * q + R[1, 2] * r,
-        c[2] + R[2, 0] * p + R[2, 1] * q + R[2, 2] * r,
-    )
-
-
-@kernel
-def support(s: Any, d: Any, g: int, x: float, y: float, z: float) -> float:
-    """Return the largest ``n x`` of a geom, for the unit vector n = (x, y, z)."""
-    p, q, r = support_point(s, d, g, x, y, z)
-    return x * p + y * q + z * r
+        reach = longest_of_mesh(s, np.int64(integers(s.geom_dataid, 1, s.ngeom)[0, g]), a, b, e)
+    return x * c[0] + y * c[1] + z * c[2] + reach
 
 
 @kernel

@@ -232,7 +232,7 @@ def widen_at(address: int) -> None:
 def complete_contacts(s: Any, api: Any) -> None:
     """Add the contacts that MuJoCo's collision detection leaves out; exclude unreachable ones."""
     if s.adhesive == 0:
-        reach.correct_wrong(s, s.data)
+        reach.correct_wrong(s, api, s.data)
         reach.add_nearest(s, api)
     add_kept(s, api)
     if s.adhesive == 0 and structs.option_at(s.opt).enableflags & SLEEP == 0:
@@ -346,7 +346,7 @@ def list_nearest(s: Any, api: Any) -> None:
     keep_rows(s)
     wrong = False
     if s.adhesive == 0:
-        wrong = reach.correct_wrong(s, s.data)
+        wrong = reach.correct_wrong(s, api, s.data)
         reach.add_nearest(s, api)
     s.collided = d.ncon
     if wrong or s.collided > known:

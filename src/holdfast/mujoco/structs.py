@@ -55,7 +55,8 @@ CONTACT_FIELDS = (
     "dist", "pos", "frame", "includemargin", "friction", "dim", "geom", "exclude", "efc_address",
 )  # fmt: skip
 OPTIONS = ("timestep", "gravity", "o_margin", "integrator", "cone", "jacobian", "solver",
-           "noslip_iterations", "disableflags", "enableflags", "ccd_tolerance")  # fmt: skip
+           "noslip_iterations", "disableflags", "enableflags", "ccd_tolerance",
+           "ccd_iterations")  # fmt: skip
 
 # Warnings of MuJoCo about memory that does not suffice for contacts, or for their rows.
 FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL))
