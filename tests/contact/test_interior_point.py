@@ -123,11 +123,13 @@ def solve(problem: ContactProblem, rough: float = 0.0) -> Solved:
 def test_large_islands_are_solved_by_it() -> None:
     """Nearly all; what it does not solve goes on to splitting. A rough answer takes less."""
     for size in (LARGE // 4 + 3, LARGE // 2):
-        otherwise = 0
+        by_path = otherwise = 0
         for seed in range(20):
             problem = tumbling(size, seed)
             solved, rough = solve(problem), solve(problem, 1e-3)
             assert solved.residual <= DEFAULT_NUMBERS.certificate
             assert rough.report[FACTORISATIONS] <= solved.report[FACTORISATIONS]
+            by_path += int(solved.report[BY_RUNG + Rung.INTERIOR])
             otherwise += int(solved.report[BY_RUNG + Rung.AGAIN])
+        assert by_path >= 10
         assert otherwise <= 2

@@ -93,7 +93,7 @@ REPORT = BY_RUNG + len(Rung)
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 LARGE = 40  # constraints of an island for which the interior-point method is the shorter way
 LARGE_CHANGES = 3  # systems of given states there
-WARM_STEPS = 10  # Newton steps from the last step's impulses
+WARM_STEPS = 10  # Newton steps from the impulses of a resumed solve
 CLOSE = 1e-3  # residual up to which it is worth to go on from them
 PATH = 1e-8  # residual that the interior-point method aims at: that of its compliance
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
@@ -622,7 +622,7 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         at_hand = miss <= o.certificate
         if at_hand:
-            least = np.inf  # preferred to the impulses of the last step
+            least = np.inf  # preferred to the impulses that were given
         least = keep_better(sy, isl, wk, miss, least)
         if goal < least <= CLOSE:
             rung = WARM
