@@ -20,6 +20,7 @@ class Stack(NamedTuple):
     ends: tuple[int, int, int, int, int, int, int]  # where S, T, R, J, N, U and D end
     R_contact: np.ndarray  # (r,)
     compliant: bool  # whether some rows of J are
+    driven: bool  # whether some rows of J have a target
 
     def split(self, each: np.ndarray) -> tuple[np.ndarray, ...]:
         """The entries of S, T, R, J, N, U and D, out of one per row."""
@@ -42,7 +43,8 @@ def stack_of(problem: Any, blocks: np.ndarray) -> Stack:
     arrays = Arrays(
         np.concatenate(rows), NO_BLOCKS, blocks, p.v[:], b, lo, hi, p.f[:], p.h or 0.0, order
     )
-    return Stack(arrays, everywhere, ends, p.R_contact[:], bool(p.compliance_J.any()))
+    compliant, driven = bool(p.compliance_J.any()), bool(p.c_J.any())
+    return Stack(arrays, everywhere, ends, p.R_contact[:], compliant, driven)
 
 
 def _ends(rows: list[np.ndarray]) -> Any:

@@ -272,8 +272,8 @@ def check_held(found: Projection) -> None:
         InfeasibleError: one does. Weights of its row, and of those that it depends on, prove it.
     """
     p, arrays = found.problem, found.arrays
-    r, j = p.stack.ends[2:4]
-    if not (r and found.sticking.any() and arrays.b[r:j].any()):
+    r = p.stack.ends[2]
+    if not (p.stack.driven and r and found.sticking.any()):
         return
     S, T = (found.sticking[: len(rows)] for rows in (p.S, p.T))
     held = np.concatenate([S, T, found.sticking[p.R_contact]])

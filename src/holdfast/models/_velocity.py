@@ -19,6 +19,7 @@ from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
 from holdfast.lcp.find_indices import RANK_TOL
 from holdfast.lcp.inertia import InertiaFactor
+from holdfast.lcp.options import DEFAULT
 from holdfast.models._projection import check_held, project
 
 
@@ -42,7 +43,7 @@ def solve_velocity(
         rank_tol: of Find-Indices.
         warm_start: rows of [N; U] expected to be loaded.
     """
-    zero_row = (options or lcp.Options()).zero_row
+    zero_row = (options or DEFAULT).zero_row
     if mu_v is None or not mu_v.any():
         arrays = problem.stack.arrays
         found = project(problem, sticking, arrays, solver, options, rank_tol, warm_start)

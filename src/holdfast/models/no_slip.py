@@ -22,7 +22,6 @@ from holdfast.models._choices import (
     pivoting,
 )
 from holdfast.models._newton import solve_newton
-from holdfast.models._reduction import check_held
 from holdfast.models._velocity import solve_velocity
 from holdfast.models.base import ContactModel
 
@@ -71,9 +70,7 @@ class NoSlip(ContactModel):
         if self.grip == "loaded":
             law = np.full(problem.n, int(LawKind.NO_SLIP))
             return solve_newton(problem, law, None, None, self.options, warm_start)
-        solution = solve_velocity(
+        return solve_velocity(
             problem, problem.stack.everywhere, None, pivoting(self.solver),
             lcp_options(self.options), self.rank_tol, warm_start,
         )  # fmt: skip
-        check_held(solution, solution.sticking & (solution.normal > 0.0))
-        return solution
