@@ -405,8 +405,10 @@ def solve_given(g: Given, work: np.ndarray, words: np.ndarray, o: Numbers,
     return status
 
 
+_NONE = np.empty(0)
 _spare: list[np.ndarray] = []  # work arrays of solves that have ended, one per thread
-_FIRST = 4096  # numbers in a new one
+_FIRST = 4096  # numbers in a new one, and by row: what a row takes that moves two free bodies
+_BY_ROW = 85
 _MOST_SPARED = 2**22  # numbers in one that is kept, 32 MB
 
 
@@ -451,7 +453,9 @@ def solve_laws(
     count = k - given.ends[2]  # all but the rows of S, T and R
     z = np.zeros(k) if impulse is None else np.array(impulse)
     report = np.zeros(REPORT)
-    work = _spare.pop() if _spare else np.empty(_FIRST)
+    work = _spare.pop() if _spare else _NONE
+    if len(work) < _BY_ROW * k:
+        work = np.empty(_FIRST + _BY_ROW * k)
     while True:
         velocity = np.array(problem.v)
         states = np.full(count, -1) if state is None else np.array(state)
