@@ -81,12 +81,13 @@ def test_forces_as_mujoco_reads_them(cone: str) -> None:
     np.testing.assert_allclose(data.qfrc_constraint[:3], total, atol=1e-8 * weight)
 
 
+@pytest.mark.parametrize("gap", [-1e-5, 1e-9])
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_a_contact_whose_normal_meets_the_axis_far_from_the_origin(axis: int) -> None:
+def test_a_contact_whose_normal_meets_the_axis_far_from_the_origin(axis: int, gap: float) -> None:
     """Its row is the rounding of its place: nothing blocks the joint, however far it is away."""
     far, normal = np.array([0.1, 0.2, 0.3]), np.array([np.sin(0.5), 0.0, np.cos(0.5)])
     far[axis] = 3e4
-    under = far - 0.19999 * normal
+    under = far - (0.2 + gap) * normal
     # a wheel turns about y in front of a slope, which it slides on without friction
     model, data = load(
         f'<body pos="{far[0]} {far[1]} {far[2]}"><joint axis="0 1 0"/>'

@@ -65,6 +65,14 @@ def test_an_answer_that_misses_the_certificate_is_taken_counted_and_said_once() 
     assert stepper.uncertified_steps == 0
 
 
+def test_an_answer_that_misses_the_certificate_is_sought_twice_at_most() -> None:
+    model, data = sled()
+    stepper = hf.Stepper(model, options=STRICTER, warn=False)
+    stepper.step(data, 2)
+    assert stepper.uncertified_steps == 2
+    assert stepper.solution is not None and stepper.solution.is_exact(1e-9)
+
+
 @pytest.mark.parametrize(
     ("strict", "options"),
     [(True, STRICTER), (False, HOPELESS), (True, HOPELESS)],
