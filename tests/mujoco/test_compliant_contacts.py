@@ -251,6 +251,39 @@ def test_one_call_and_single_steps_give_the_same_bits() -> None:
     assert np.array_equal(data.qvel, other.qvel)
 
 
+def test_overlaps_that_have_no_compliance_do_not_block_a_joint() -> None:
+    """A wheel in its bearing, for which MuJoCo finds no weight: its centre is on the axis."""
+    model, data, stepper = load(
+        "<mujoco>" + EXACT.format('gravity="0 0 0"') + "</option><worldbody>"
+        '<geom type="box" size=".2 .2 .05" pos="0 0 -.075"/><body><joint axis="0 1 0"/>'
+        '<geom type="cylinder" size=".03 .05" euler="90 0 0"/></body></worldbody></mujoco>'
+    )
+    data.qvel[0] = 1.0
+    theirs = copy.copy(data)
+    mujoco.mj_forward(model, theirs)
+    assert theirs.ncon > 0
+    assert theirs.efc_R.min() <= mujoco.mjMINVAL
+    with pytest.warns(hf.StepWarning, match="overlap"):
+        stepper.step(data)
+    stepper.step(data, 99)
+    assert data.qvel[0] == 1.0
+    assert data.qpos[0] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("scene", [slope(), slope(mu=0.1), CROWD.format(3), CROWD.format(6)])
+def test_a_step_does_not_depend_on_earlier_ones(scene: str) -> None:
+    model, data, stepper = load(scene)
+    fresh, other = copy.copy(stepper), mujoco.MjData(model)
+    data.qvel[:] = 0.3 * np.random.default_rng(5).normal(size=model.nv)
+    for _ in range(200):
+        other.qpos[:], other.qvel[:] = data.qpos, data.qvel
+        fresh.reset()
+        fresh.step(other)
+        stepper.step(data)
+        assert np.array_equal(data.qvel, other.qvel)
+        assert np.array_equal(data.qpos, other.qpos)
+
+
 def test_forces_without_a_step_are_those_of_the_step() -> None:
     model, data, stepper = load(CROWD.format(3))
     stepper.step(data, 100)

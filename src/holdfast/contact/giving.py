@@ -22,12 +22,20 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast._jit import kernel
-from holdfast.contact.arrays import Answer, Arrays, Factors, LawKind, SolveStatus
+from holdfast.contact.arrays import (
+    Answer,
+    Arrays,
+    Factors,
+    LawKind,
+    SolveStatus,
+    row_speed,
+)
 from holdfast.contact.ladder import NEEDED
 from holdfast.contact.near import memory_needed as memory_of_rigid
 from holdfast.contact.near import solve_near
 from holdfast.contact.options import Numbers
 from holdfast.contact.reduce import copy
+from holdfast.linalg.vectors import square
 
 _COULOMB, _VISCOUS = int(LawKind.COULOMB), int(LawKind.VISCOUS)
 _MORE_MEMORY = int(SolveStatus.MORE_MEMORY)
@@ -108,14 +116,32 @@ def size_enlarged(a: Arrays, more: tuple[int, int, int, int]) -> int:
 
 
 @kernel
+def answer_motion(a: Arrays, i: int, motion: np.ndarray, own_out: np.ndarray) -> None:
+    """Fill the coordinates of contact i with what its law answers to a motion.
+
+    So states that are read from the motion before a step are those of the law at this motion.
+    """
+    first, push, pull = a.row[i], 0.0, 0.0
+    for e in range(own_out.shape[0]):
+        u = row_speed(a, i, e, motion) - a.target[first + e]
+        own_out[e] = -u / a.compliance[first + e]
+        if e == 0:
+            push = own_out[0] = max(own_out[0], 0.0)
+        elif a.friction[first + e] > 0.0:
+            pull += square(own_out[e] / a.friction[first + e])
+    part = min(1.0, push / np.sqrt(pull)) if pull > 0.0 else 0.0
+    for e in range(own_out.shape[0]):
+        own_out[e] *= np.sqrt(a.compliance[first + e]) * (1.0 if e == 0 else part)
+
+
+@kernel
 def enlarge(
     a: Arrays, f: Factors, answer: Answer, more: tuple[int, int, int, int], work: np.ndarray,
     words: np.ndarray,
 ) -> tuple[Arrays, Factors, np.ndarray]:  # fmt: skip
     """Make the larger problem in this memory; return it, its factors, and the velocity before.
 
-    Factors that are known are taken over. Impulses to begin with say where coordinates of contacts
-    stand.
+    Factors that are known are taken over.
     """
     old, n = a.tree.shape[0] - 1, a.law.shape[0]
     trees, m = old + more[0], a.free.shape[0] + more[1]
@@ -161,10 +187,9 @@ def enlarge(
         for j in range(dim * s):
             values[entry + j] = 0.0
         for e in range(s):
-            lever = np.sqrt(a.compliance[first + e])
-            values[entry + e * s + e] = lever
+            values[entry + e * s + e] = np.sqrt(a.compliance[first + e])
             free[tree[t] + e] = 0.0
-            velocity[tree[t] + e] = lever * answer.impulse[first + e]
+        answer_motion(a, i, answer.velocity, velocity[tree[t] : tree[t] + s])
         entry += dim * s
         t += 1
     panel[n] = p

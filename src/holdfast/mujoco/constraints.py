@@ -41,6 +41,7 @@ from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, row_speed
 from holdfast.contact.ladder import REPORT
 from holdfast.linalg.views import vector
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.contact_rows import fill_panel, tree_of_geom
 from holdfast.mujoco.record import Status
 from holdfast.mujoco.structs import (
@@ -56,6 +57,7 @@ from holdfast.mujoco.structs import (
 NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
 COLUMNS = 6  # most rows of a contact
 MOST = 1 << 20  # more than the contacts of a pair of geoms
+LEAST = float(mujoco.mjMINVAL)  # what MuJoCo takes for the compliance of bodies without weight
 DAMPING = 1  # where MuJoCo has it among stiffness, damping and impedance of a row
 
 FRICTIONLESS, COULOMB = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB)
@@ -458,7 +460,8 @@ def read_contact(
     arrays.panel[k + 1] = p
     drop_rounding(s, c, k, dim, arrays)
     rigid, listed = s.rigid_contacts == 1, np.int64(c.efc_address)
-    overlaps = rigid and overlaps_for_good(s, arrays, k, gap)
+    gives = not rigid and listed >= 0 and floats(d.efc_R, 1, d.nefc)[0, listed] > LEAST
+    overlaps = not gives and overlaps_for_good(s, arrays, k, gap)
     if overlaps or not (rigid or listed >= 0):  # without panels it takes no part
         arrays.panel[k + 1], entry = arrays.panel[k], start
         s.overlaps += overlaps
