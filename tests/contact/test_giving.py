@@ -9,7 +9,7 @@ import pytest
 
 from holdfast._jit import entry
 from holdfast.contact.arrays import Answer, Arrays, ContactState, Factors, LawKind, SolveStatus
-from holdfast.contact.giving import memory_needed, solve_giving
+from holdfast.contact.giving import memory_if_giving, solve_giving
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.options import DEFAULT
 
@@ -25,7 +25,7 @@ def solve(a, f, answer, work, words, near, o):
 
 @entry
 def needed(a, f, answer, work, words):
-    return memory_needed(a, f, answer, work, words)
+    return memory_if_giving(a, f, answer, work, words)
 
 
 def problem(seed: int, compliance: float, dims: tuple[int, ...] = (1, 3, 3, 4, 6)) -> Arrays:

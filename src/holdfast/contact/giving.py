@@ -31,8 +31,7 @@ from holdfast.contact.arrays import (
     row_speed,
 )
 from holdfast.contact.ladder import NEEDED
-from holdfast.contact.near import memory_needed as memory_of_rigid
-from holdfast.contact.near import solve_near
+from holdfast.contact.near import memory_needed, solve_near
 from holdfast.contact.options import Numbers
 from holdfast.contact.reduce import copy
 from holdfast.linalg.vectors import square
@@ -67,19 +66,19 @@ def solve_giving(a: Arrays, f: Factors, answer: Answer, work: np.ndarray, words:
 
 
 @kernel
-def memory_needed(a: Arrays, f: Factors, answer: Answer, work: np.ndarray,
-                  words: np.ndarray) -> int:  # fmt: skip
+def memory_if_giving(a: Arrays, f: Factors, answer: Answer, work: np.ndarray,
+                     words: np.ndarray) -> int:  # fmt: skip
     """Return memory that suffices for a solve, or for knowing that, if there is less.
 
     The memory that there is may be written to.
     """
     more = count_own(a)
     if more[0] == 0:
-        return memory_of_rigid(a)
+        return memory_needed(a)
     used = size_enlarged(a, more)
     if used > work.shape[0]:
         return used
-    return used + memory_of_rigid(enlarge(a, f, answer, more, work, words)[0])
+    return used + memory_needed(enlarge(a, f, answer, more, work, words)[0])
 
 
 @kernel

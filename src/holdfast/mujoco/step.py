@@ -12,8 +12,9 @@ import numpy as np
 
 from holdfast._jit import CEntry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
-from holdfast.contact.giving import memory_needed, solve_giving
+from holdfast.contact.giving import memory_if_giving, solve_giving
 from holdfast.contact.ladder import FACTORISATIONS, JAMMED, RESIDUAL, RUNG
+from holdfast.contact.near import memory_needed, solve_near
 from holdfast.contact.options import DEFAULT, Numbers
 from holdfast.contact.prediction import FROM_MOTION
 from holdfast.mujoco import c_api, structs
@@ -86,10 +87,13 @@ def has_room(s: Any, arrays: Arrays, answer: Answer, rest: int) -> bool:
     Memory never decides what is solved: where it does not suffice, nothing is.
     """
     before = (rest - s.work) // 8
-    left = s.work_size - before
-    work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
     s.work_needed = before + correction_size(s)
-    s.work_needed += memory_needed(arrays, factors(s), answer, work, integers)
+    if s.rigid_contacts == 1:
+        s.work_needed += memory_needed(arrays)
+    else:
+        left = s.work_size - before
+        work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
+        s.work_needed += memory_if_giving(arrays, factors(s), answer, work, integers)
     s.capacity_needed = 0
     return s.work_needed <= s.work_size and s.constraints <= s.memo_size
 
@@ -121,7 +125,10 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
     near = s.near * s.size / s.h
     o = tolerances(s, rough, resumed)
-    status = solve_giving(arrays, factors(s), answer, work, integers, near, o)
+    if s.rigid_contacts == 1:
+        status = solve_near(arrays, factors(s), answer, work, integers, near, o)
+    else:
+        status = solve_giving(arrays, factors(s), answer, work, integers, near, o)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     s.solves += 1
     s.factorisations += int(answer.report[FACTORISATIONS])
