@@ -307,7 +307,7 @@ def test_contacts_that_give_way_are_not_corrected() -> None:
     assert stepper.largest_penetration > 0.04
 
 
-def test_rollouts_copies_and_environments_keep_the_choice() -> None:
+def test_rollouts_and_copies_keep_the_choice() -> None:
     model, data, stepper = load(CROWD.format(3))
     start = np.zeros(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS))
     mujoco.mj_getState(model, data, start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
