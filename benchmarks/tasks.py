@@ -13,10 +13,10 @@ robosuite  Lift with a Panda, a scripted pick, 4 seeds
 gymnasium  the 11 MuJoCo environments, version 5, 1000 random steps: rewards and episode lengths,
            and the time of a step; both steppers see the same actions
 
-Steppers: mj_step; holdfast, that is `hf.step`; compliant, the same with limits of joints that give
-way as MuJoCo's do; stiff, `mj_step` with contacts as stiff as five times smaller steps allow. What
-only soft contact can do, as pressing a button beyond its stop or letting a grip creep, fails with
-that one, too.
+Steppers: mj_step; holdfast, that is `hf.step`; compliant, the same with contacts and limits that
+give way as MuJoCo's do; stiff, `mj_step` with contacts as stiff as five times smaller steps allow.
+What only soft contact can do, as pressing a button beyond its stop or letting a grip creep, fails
+with that one, too.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ STIFF_SOLREF, STIFF_SOLIMP = (0.001, 1.0), (0.98, 0.99, 0.001, 0.5, 2.0)
 STIFF_IMPRATIO = 100.0
 
 
-class CompliantLimits:
-    """Our step with the limits of MuJoCo."""
+class Compliant:
+    """Our step with the compliance of MuJoCo's contacts and limits."""
 
     def __init__(self) -> None:
         self.stepper: hf.Stepper | None = None
@@ -72,7 +72,7 @@ class CompliantLimits:
     def __call__(self, model: Any, data: Any, nstep: int = 1) -> None:
         """Step."""
         if self.stepper is None or self.stepper.model is not model:
-            self.stepper = hf.Stepper(model, limits="compliant", warn=False)
+            self.stepper = hf.Stepper(model, limits="compliant", contacts="compliant", warn=False)
         self.stepper.step(data, nstep)
 
 
@@ -87,7 +87,7 @@ def stiff(model: Any, data: Any, nstep: int = 1) -> None:
 
 
 STEPS: dict[str, Step] = {
-    "mj_step": mujoco.mj_step, "holdfast": hf.step, "compliant": CompliantLimits(), "stiff": stiff,
+    "mj_step": mujoco.mj_step, "holdfast": hf.step, "compliant": Compliant(), "stiff": stiff,
 }  # fmt: skip
 
 

@@ -106,6 +106,18 @@ def test_limits_are_those_of_mujoco_unless_chosen() -> None:
     vector.close()
 
 
+def test_contacts_are_rigid_unless_chosen() -> None:
+    env = holdfast.gym.use(gymnasium.make("Hopper-v5"))
+    assert env.unwrapped.stepper._get("rigid_contacts") == 1
+    env = holdfast.gym.use(gymnasium.make("Hopper-v5"), contacts="compliant")
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    assert env.unwrapped.stepper._get("rigid_contacts") == 0
+    vector = holdfast.gym.make_vec("Hopper-v5", 1, options={"contacts": "compliant"})
+    assert vector.envs[0].unwrapped.stepper._get("rigid_contacts") == 0
+    vector.close()
+
+
 @pytest.mark.parametrize("name", ["Hopper-v5", "Ant-v5"])
 def test_vectors_return_what_single_environments_return(name: str) -> None:
     """For any number of threads; environments end and begin again on the way."""

@@ -52,7 +52,8 @@ def use(
         contact: law of contacts, as for `Stepper`; Coulomb friction of the model by default.
         limits: "compliant", as in MuJoCo: limits of joints are part of the robot that policies and
             rewards were made for; or "rigid", as a `Stepper` has them by default.
-        options: further options of `Stepper`.
+        options: further options of `Stepper`, as ``contacts="compliant"`` for policies that were
+            tuned on soft contact.
 
     Raises:
         InputError: the environment has no MuJoCo model, or steps it in an unknown way.

@@ -34,6 +34,7 @@ def rollout(
     laws: Mapping[tuple[str, str], Law] | None = None,
     equalities: Literal["compliant", "rigid"] = "compliant",
     limits: Literal["compliant", "rigid"] = "rigid",
+    contacts: Literal["compliant", "rigid"] = "rigid",
     correct: bool = True,
     warn: bool = True,
     strict: bool = False,
@@ -65,6 +66,7 @@ def rollout(
         laws: laws of pairs of geoms or bodies, as for `Stepper`.
         equalities: "compliant" or "rigid", as for `Stepper`.
         limits: "compliant" or "rigid", as for `Stepper`.
+        contacts: "compliant" or "rigid", as for `Stepper`.
         correct: whether to correct penetration and drift of the position.
         warn: whether to issue warnings, each once for all runs, and one that lists failed runs.
         strict: whether an answer that misses the certificate fails its run.
@@ -104,7 +106,8 @@ def rollout(
                           state, sensordata, given[0] if given else None)  # fmt: skip
     threads = thread_count(nthread, batch.nbatch, len(given) if len(given) > 1 else None)
     choices = {"contact": contact, "laws": laws, "equalities": equalities, "limits": limits,
-               "correct": correct, "warn": warn, "strict": strict}  # fmt: skip
+               "contacts": contacts, "correct": correct, "warn": warn,
+               "strict": strict}  # fmt: skip
     chunks = _chunks(batch.nbatch, threads, chunk_size) if batch.nstep else []
     workers = [Worker(batch, choices, given[k] if k < len(given) else None)
                for k in range(threads)]  # fmt: skip

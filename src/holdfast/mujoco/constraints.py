@@ -11,6 +11,9 @@ joint and tendon limits     rigid: FRICTIONLESS, ``U v+ >= -pos / h`` until the 
                             at least one of them equal, with MuJoCo's own numbers
 contact, first row          ``N v+ >= -dist / h`` until the surfaces touch
 contact, other rows         sliding, torsion and rolling, by the law of the pair
+compliant contact           the same laws of ``u + R p`` in the place of u, with the target
+                            ``J v + h a_ref`` and MuJoCo's own numbers, see
+                            `holdfast.contact.giving`
 ==========================  ==========================================================
 
 MuJoCo finds ``J a + R f = a_ref`` for a compliant row; with ``p = h f`` and ``v+ = v + h a`` that
@@ -38,6 +41,7 @@ from holdfast._jit import inlined, kernel
 from holdfast.contact.arrays import Answer, Arrays, ContactState, LawKind, row_speed
 from holdfast.contact.ladder import REPORT
 from holdfast.linalg.views import vector
+from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.contact_rows import fill_panel, tree_of_geom
 from holdfast.mujoco.record import Status
 from holdfast.mujoco.structs import (
@@ -53,6 +57,8 @@ from holdfast.mujoco.structs import (
 NO_FRICTION = 1e-5  # MuJoCo's smallest coefficient, which it puts in place of 0
 COLUMNS = 6  # most rows of a contact
 MOST = 1 << 20  # more than the contacts of a pair of geoms
+LEAST = float(mujoco.mjMINVAL)  # what MuJoCo takes for the compliance of bodies without weight
+DAMPING = 1  # where MuJoCo has it among stiffness, damping and impedance of a row
 
 FRICTIONLESS, COULOMB = int(LawKind.FRICTIONLESS), int(LawKind.COULOMB)
 NO_SLIP, VISCOUS = int(LawKind.NO_SLIP), int(LawKind.VISCOUS)
@@ -334,7 +340,7 @@ def read_row(
             arrays.target[r] = driven_speed(s, which[r], position[r])
         else:
             arrays.law[r] = COMPLIANT
-            give_way(s, d, r, arrays)
+            give_way(s, d, r, r, arrays)
     elif r < ne + nf:
         cs.kind[r], arrays.law[r] = FRICTION, DRY
         arrays.bound[r] = s.h * floats(d.efc_frictionloss, 1, d.nefc)[0, r]
@@ -345,7 +351,7 @@ def read_row(
         if s.rigid_limits == 1:
             arrays.target[r] = closing_speed(s, position[r])
         else:
-            give_way(s, d, r, arrays)
+            give_way(s, d, r, r, arrays)
         side = 2 * kinds[r]
     k, t, start = arrays.panel[r], next_tree(li, r, -1), entry
     while t >= 0:
@@ -367,11 +373,11 @@ def read_row(
 
 
 @inlined
-def give_way(s: Any, d: Any, r: int, arrays: Arrays) -> None:
-    """Give row r the target and the compliance that it has in MuJoCo."""
+def give_way(s: Any, d: Any, listed: int, r: int, arrays: Arrays) -> None:
+    """Give row r the target and the compliance that it has in MuJoCo's list."""
     speed, wanted = floats(d.efc_vel, 1, d.nefc)[0], floats(d.efc_aref, 1, d.nefc)[0]
-    arrays.target[r] = speed[r] + s.h * wanted[r]
-    arrays.compliance[r] = floats(d.efc_R, 1, d.nefc)[0, r]
+    arrays.target[r] = speed[listed] + s.h * wanted[listed]
+    arrays.compliance[r] = floats(d.efc_R, 1, d.nefc)[0, listed]
 
 
 @kernel
@@ -453,11 +459,15 @@ def read_contact(
             p += 1
     arrays.panel[k + 1] = p
     drop_rounding(s, c, k, dim, arrays)
-    if overlaps_for_good(s, arrays, k, gap):  # without panels it takes no part
+    rigid, listed = s.rigid_contacts == 1, np.int64(c.efc_address)
+    gives = not rigid and listed >= 0 and floats(d.efc_R, 1, d.nefc)[0, listed] > LEAST
+    overlaps = not gives and overlaps_for_good(s, arrays, k, gap)
+    if overlaps or not (rigid or listed >= 0):  # without panels it takes no part
         arrays.panel[k + 1], entry = arrays.panel[k], start
-        s.overlaps += 1
+        s.overlaps += overlaps
     law, value = law_of(s, a, b)
-    if dim == 1 or (law == VISCOUS and (value == 0.0 or gap > s.touching * s.size)):
+    apart = rigid and gap > s.touching * s.size
+    if dim == 1 or (law == VISCOUS and (value == 0.0 or apart)):
         law = FRICTIONLESS
     arrays.law[k] = law
     for e in range(dim):
@@ -468,7 +478,10 @@ def read_contact(
             arrays.friction[r] = value if e <= 2 and value >= 0.0 else mu
         elif e > 0 and law == VISCOUS:
             arrays.compliance[r] = 1.0 / (s.h * value)
-    arrays.target[row] = closing_speed(s, gap)
+        if listed >= 0 and not rigid and (e == 0 or law == COULOMB):
+            give_way(s, d, listed + e, r, arrays)
+    if rigid:
+        arrays.target[row] = closing_speed(s, gap)
     if s.nmocap > 0:
         add_mocap_speed(s, c, 1.0, b, row, dim, arrays)
         add_mocap_speed(s, c, -1.0, a, row, dim, arrays)
@@ -531,7 +544,10 @@ def is_longer(arrays: Arrays, k: int, e: int, limit: float) -> bool:
 def add_mocap_speed(
     s: Any, c: Any, sign: float, geom: int, row: int, dim: int, arrays: Arrays
 ) -> None:
-    """Let the surface of a mocap body move with it: subtract its speed from the targets."""
+    """Let the surface of a mocap body move with it: subtract its speed from the targets.
+
+    A row that gives way has it in its reference alone, times the damping.
+    """
     k = words(s.geom_mocap, 1, s.ngeom)[0, geom] if geom >= 0 else -1
     if k < 0:
         return
@@ -543,13 +559,15 @@ def add_mocap_speed(
     u = w[0] + w[4] * z - w[5] * y
     v = w[1] + w[5] * x - w[3] * z
     q = w[2] + w[3] * y - w[4] * x
-    for e in range(min(dim, 3)):
-        speed = c.frame[3 * e] * u + c.frame[3 * e + 1] * v + c.frame[3 * e + 2] * q
-        arrays.target[row + e] -= sign * speed
-    for e in range(3, dim):
-        f = 3 * (e - 3)
-        speed = c.frame[f] * w[3] + c.frame[f + 1] * w[4] + c.frame[f + 2] * w[5]
-        arrays.target[row + e] -= sign * speed
+    for e in range(dim):
+        f, part = 3 * (e % 3), 1.0
+        if e < 3:
+            speed = c.frame[f] * u + c.frame[f + 1] * v + c.frame[f + 2] * q
+        else:
+            speed = c.frame[f] * w[3] + c.frame[f + 1] * w[4] + c.frame[f + 2] * w[5]
+        if s.rigid_contacts == 0 and arrays.compliance[row + e] > 0.0:
+            part = s.h * floats(d.efc_KBIP, d.nefc, 4)[np.int64(c.efc_address) + e, DAMPING]
+        arrays.target[row + e] -= sign * part * speed
 
 
 @kernel
@@ -572,8 +590,9 @@ def is_free(s: Any, arrays: Arrays, cs: Constraints) -> bool:
 
 @inlined
 def is_soft(arrays: Arrays, cs: Constraints, i: int) -> bool:
-    """Return whether a constraint is a compliant limit."""
-    return cs.kind[i] == LIMIT and arrays.compliance[arrays.row[i]] > 0.0
+    """Return whether a constraint is a limit or a contact that gives way."""
+    either = cs.kind[i] == LIMIT or cs.kind[i] == CONTACT
+    return either and arrays.compliance[arrays.row[i]] > 0.0
 
 
 @kernel
@@ -581,7 +600,7 @@ def choose_limits(arrays: Arrays, cs: Constraints, before: np.ndarray) -> None:
     """Load the compliant limits that the motion before the step exceeds, too."""
     for i in range(cs.kind.shape[0]):
         exceeds = row_speed(arrays, i, 0, before) < arrays.target[arrays.row[i]]
-        if is_soft(arrays, cs, i) and exceeds:
+        if cs.kind[i] == LIMIT and is_soft(arrays, cs, i) and exceeds:
             arrays.law[i] = COMPLIANT
 
 
@@ -593,7 +612,7 @@ def revise_limits(arrays: Arrays, cs: Constraints, answer: Answer, load: bool) -
     """
     changed = False
     for i in range(cs.kind.shape[0]):
-        if not is_soft(arrays, cs, i):
+        if cs.kind[i] != LIMIT or not is_soft(arrays, cs, i):
             continue
         r = arrays.row[i]
         if arrays.law[i] == COMPLIANT:

@@ -31,7 +31,8 @@ class Outcome:
         law, kind, state: (n,) of each constraint: `LawKind`, `Kind`, `ContactState`.
         row: (n + 1,) rows of constraint i: row[i] to row[i + 1].
         J: (rows, nv) all rows.
-        target, compliance, bound, friction, impulse: (rows,) see `holdfast.contact.arrays`.
+        target, compliance, bound, friction, impulse: (rows,) see `holdfast.contact.arrays`. What
+            compliant contacts give way by is part of their targets: so they are rigid ones.
         gap: (n,) distance; violation of an equality [m, rad].
         mu: (n,) declared coefficient of sliding friction.
         geom: (n, 2) geoms of contacts.
@@ -191,13 +192,23 @@ def copy_outcome(arrays: Any, answer: Any, cs: Any, v: np.ndarray, h: float,
             at, size = arrays.panel_at[p], (end - first) * (j - i)
             J[first:end, i:j] = arrays.values[at : at + size].reshape(end - first, j - i)
     contact = cs.kind == Kind.CONTACT
+    target = arrays.target - _given_way(arrays, answer, contact)
     geom = np.where(contact[:, None], cs.geom, -1)
     bodies = np.where(geom >= 0, np.append(geom_body, 0)[geom], -1)
     return Outcome(
         h=h, v=v.copy(), free=arrays.free.copy(), A=A, velocity=answer.velocity.copy(),
         law=arrays.law.copy(), kind=cs.kind.copy(), state=answer.state.copy(),
-        row=arrays.row.copy(), J=J, target=arrays.target.copy(),
+        row=arrays.row.copy(), J=J, target=target,
         compliance=arrays.compliance.copy(), bound=arrays.bound.copy(),
         friction=arrays.friction.copy(), impulse=answer.impulse.copy(), gap=cs.gap.copy(),
         mu=cs.mu.copy(), geom=geom, place=cs.place.copy(), bodies=bodies,
     )  # fmt: skip
+
+
+def _given_way(arrays: Any, answer: Any, contact: np.ndarray) -> np.ndarray:
+    """(rows,) the speeds R r of the rows of contacts that give way, see `contact.giving`."""
+    first, dim = arrays.row[:-1], np.diff(arrays.row)
+    gives = np.repeat(contact & (dim > 0), dim)
+    gives[np.repeat(arrays.law != LawKind.COULOMB, dim)] = False
+    gives[first[contact & (dim > 0)]] = True
+    return np.where(gives, arrays.compliance * answer.impulse, 0.0)

@@ -107,7 +107,34 @@ def set_margins(
 
 @kernel
 def widen_margins(s: Any) -> None:
-    """Set the margins of geoms, joints and tendons of the private model."""
+    """Set the margins of geoms, joints and tendons of the private model.
+
+    What is compliant begins where the user's margin does.
+    """
+    if s.rigid_contacts == 1:
+        widen_geoms(s)
+    if s.rigid_limits == 0:
+        return
+    d = data_at(s.data)
+    tendons, ranges = floats(s.tendon_margin, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
+    for i in range(s.ntendon):
+        speed = tendon_speed(s, i, floats(d.qvel, 1, s.nv)[0])
+        reserve = s.size_reserve * (ranges[i, 1] - ranges[i, 0])
+        tendons[i] = max(s.speed_reserve * s.h * abs(speed) + reserve, tendons[i])  # or the user's
+    margin, speeds = floats(s.jnt_margin, 1, s.njnt)[0], floats(d.qvel, 1, s.nv)[0]
+    joints, bounds = words(s.joints, s.njnt, 3), floats(s.jnt_range, s.njnt, 2)
+    for j in range(s.njnt):
+        if joints[j, 0] == 0:  # a ball joint, whose limit is an angle
+            margin[j] = LIMIT_REACH
+            continue
+        reserve = s.size_reserve * (bounds[j, 1] - bounds[j, 0])
+        reach = s.speed_reserve * s.h * abs(speeds[joints[j, 2]]) + reserve
+        margin[j] = max(reach, margin[j])  # or the user's
+
+
+@kernel
+def widen_geoms(s: Any) -> None:
+    """Set the margins of geoms and of pairs."""
     d, opt = data_at(s.data), structs.option_at(s.opt)
     opt.o_margin = set_margins(
         floats(d.cvel, s.nbody, 6), floats(d.geom_xpos, s.ngeom, 3),
@@ -123,22 +150,6 @@ def widen_margins(s: Any) -> None:
     )  # fmt: skip
     if s.nmocap > 0:
         widen_for_mocap(s)
-    if s.rigid_limits == 0:  # a compliant limit begins where the user's margin does
-        return
-    tendons, ranges = floats(s.tendon_margin, 1, s.ntendon)[0], floats(s.tendon_range, s.ntendon, 2)
-    for i in range(s.ntendon):
-        speed = tendon_speed(s, i, floats(d.qvel, 1, s.nv)[0])
-        reserve = s.size_reserve * (ranges[i, 1] - ranges[i, 0])
-        tendons[i] = max(s.speed_reserve * s.h * abs(speed) + reserve, tendons[i])  # or the user's
-    margin, speeds = floats(s.jnt_margin, 1, s.njnt)[0], floats(d.qvel, 1, s.nv)[0]
-    joints, bounds = words(s.joints, s.njnt, 3), floats(s.jnt_range, s.njnt, 2)
-    for j in range(s.njnt):
-        if joints[j, 0] == 0:  # a ball joint, whose limit is an angle
-            margin[j] = LIMIT_REACH
-            continue
-        reserve = s.size_reserve * (bounds[j, 1] - bounds[j, 0])
-        reach = s.speed_reserve * s.h * abs(speeds[joints[j, 2]]) + reserve
-        margin[j] = max(reach, margin[j])  # or the user's
 
 
 @kernel

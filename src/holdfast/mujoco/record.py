@@ -65,8 +65,8 @@ _COUNTS = (
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "convex", "curved", "spins", "chooses_sparse", "correct",
-    "rigid_equalities", "rigid_limits", "quiet", "integrate", "default_law", "callbacks", "strict",
-    "watched",
+    "rigid_equalities", "rigid_limits", "rigid_contacts", "quiet", "integrate", "default_law",
+    "callbacks", "strict", "watched",
 )  # fmt: skip
 _STATE = (  # of the step under way
     "stage", "stop", "lookaheads", "only_read", "status", "solve_status", "begun", "sparse",

@@ -128,9 +128,18 @@ def follow_user(s: Any) -> None:
     if s.integrator == RK4:
         opt.integrator = EULER
     s.sparse = opt.jacobian == SPARSE or (opt.jacobian == AUTO and s.chooses_sparse == 1)
-    if s.adhesive == 1:  # whose transmission looks at the rows of contacts
+    if lists_contacts(s):
         opt.cone = ELLIPTIC
     choose_inertia(s)
+
+
+@kernel
+def lists_contacts(s: Any) -> bool:
+    """Return whether MuJoCo lists rows of contacts, too.
+
+    It does for adhesion, whose transmission looks at them, and for their compliance.
+    """
+    return s.adhesive == 1 or s.rigid_contacts == 0
 
 
 @kernel
@@ -221,7 +230,7 @@ def begin_at(address: int) -> int:
 def widen_at(address: int) -> None:
     """Set the margins of the step of the record at an address; velocities of bodies are known."""
     s = record_at(address)
-    if s.adhesive == 1:
+    if s.adhesive == 1 and s.rigid_contacts == 1:
         use_touching_margins(s)
     else:
         reach.widen_margins(s)
@@ -230,7 +239,13 @@ def widen_at(address: int) -> None:
 
 @kernel
 def complete_contacts(s: Any, api: Any) -> None:
-    """Add the contacts that MuJoCo's collision detection leaves out; exclude unreachable ones."""
+    """Add the contacts that MuJoCo's collision detection leaves out; exclude unreachable ones.
+
+    Compliant contacts are those of MuJoCo.
+    """
+    if s.rigid_contacts == 0:
+        s.collided = data_at(s.data).ncon
+        return
     if s.adhesive == 0:
         reach.correct_wrong(s, api, s.data)
         reach.add_nearest(s, api)
@@ -327,9 +342,9 @@ def keep_rows(s: Any) -> None:
 
 @kernel
 def list_rows(s: Any, api: Any) -> None:
-    """List the rows of all but contacts again, after contacts or margins have changed."""
+    """List rows again, after contacts or margins have changed; of contacts if they give way."""
     d = data_at(s.data)
-    make_rows(s, api, False)
+    make_rows(s, api, s.rigid_contacts == 0)
     if d.nefc > 0:
         c_api.call(api.mj_referenceConstraint, s.model, s.data)
     if s.integrator == DISCRETE:
@@ -345,7 +360,7 @@ def list_nearest(s: Any, api: Any) -> None:
     known = np.int64(d.ncon)
     keep_rows(s)
     wrong = False
-    if s.adhesive == 0:
+    if s.adhesive == 0 and s.rigid_contacts == 1:
         wrong = reach.correct_wrong(s, api, s.data)
         reach.add_nearest(s, api)
     s.collided = d.ncon
@@ -369,7 +384,7 @@ def list_before_velocities(s: Any, api: Any) -> None:
 
     The metric of the discrete integrator is built by that stage only.
     """
-    if s.adhesive == 1:
+    if s.adhesive == 1 and s.rigid_contacts == 1:
         use_touching_margins(s)
     else:
         c_api.call(api.mj_comVel, s.model, s.data)

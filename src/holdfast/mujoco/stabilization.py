@@ -128,7 +128,7 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
         for r in range(first, arrays.row[i + 1]):
             to.target[r] = to.friction[r] = to.bound[r] = to.compliance[r] = 0.0
         if is_soft(arrays, cs, i):
-            to.law[i] = COMPLIANT if arrays.law[i] == COMPLIANT else DRY
+            to.law[i] = COMPLIANT if arrays.law[i] == COMPLIANT else DRY  # or a contact
             to.compliance[first] = s.held_compliance * mobility(arrays, i, 0)
         elif cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
             gap = end_gap(s, arrays, cs, i, answer.velocity)
@@ -215,7 +215,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
         for i in range(n):
             if island_of(arrays, label, i) == island:
                 left = max(left, violation(s, arrays, cs, i, answer.velocity))
-                if cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
+                if cs.kind[i] in (CONTACT, LIMIT) and not is_soft(arrays, cs, i):
                     before = max(before, -cs.gap[i])
                     if is_of_mechanism(s, arrays, i):
                         linked = max(linked, -cs.gap[i])
@@ -296,6 +296,8 @@ def measure_again(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: n
     about its end. Return whether anything is deeper than it seemed.
     """
     trial, found, points = data_at(s.trial), False, floats(s.scratch, 2, 3)
+    if s.rigid_contacts == 0:  # nothing of them is corrected
+        return False
     move_trial(s, api, s.displacement, 1.0)
     list_touching(s, api)
     for e in range(trial.ncon):

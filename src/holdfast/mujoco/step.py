@@ -12,6 +12,7 @@ import numpy as np
 
 from holdfast._jit import CEntry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
+from holdfast.contact.giving import memory_if_giving, solve_giving
 from holdfast.contact.ladder import FACTORISATIONS, JAMMED, RESIDUAL, RUNG
 from holdfast.contact.near import memory_needed, solve_near
 from holdfast.contact.options import DEFAULT, Numbers
@@ -80,12 +81,19 @@ _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
 
 @kernel
-def has_room(s: Any, arrays: Arrays, rest: int) -> bool:
+def has_room(s: Any, arrays: Arrays, answer: Answer, rest: int) -> bool:
     """Return whether memory suffices for the solves of a step and of a correction.
 
     Memory never decides what is solved: where it does not suffice, nothing is.
     """
-    s.work_needed = (rest - s.work) // 8 + correction_size(s) + memory_needed(arrays)
+    before = (rest - s.work) // 8
+    s.work_needed = before + correction_size(s)
+    if s.rigid_contacts == 1:
+        s.work_needed += memory_needed(arrays)
+    else:
+        left = s.work_size - before
+        work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
+        s.work_needed += memory_if_giving(arrays, factors(s), answer, work, integers)
     s.capacity_needed = 0
     return s.work_needed <= s.work_size and s.constraints <= s.memo_size
 
@@ -117,7 +125,10 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
     near = s.near * s.size / s.h
     o = tolerances(s, rough, resumed)
-    status = solve_near(arrays, factors(s), answer, work, integers, near, o)
+    if s.rigid_contacts == 1:
+        status = solve_near(arrays, factors(s), answer, work, integers, near, o)
+    else:
+        status = solve_giving(arrays, factors(s), answer, work, integers, near, o)
     s.solve_status, s.residual = status, answer.report[RESIDUAL]
     s.solves += 1
     s.factorisations += int(answer.report[FACTORISATIONS])
@@ -153,8 +164,8 @@ def read_problem(s: Any) -> int:
     status = read_constraints(s)
     if status != Status.DONE:
         return status
-    arrays, _, _, rest = carve(s)
-    return Status.DONE if has_room(s, arrays, rest) else Status.MORE_MEMORY
+    arrays, answer, _, rest = carve(s)
+    return Status.DONE if has_room(s, arrays, answer, rest) else Status.MORE_MEMORY
 
 
 @kernel
@@ -166,7 +177,7 @@ def find_motion(s: Any, api: Any) -> int:
         if status != Status.DONE:
             return status
         hold(s, free)
-        if s.adhesive == 1:
+        if s.adhesive == 1 and s.rigid_contacts == 1:
             list_reachable(s, api)
             take_gaps(s)
         s.has_inertia = 1
@@ -189,7 +200,7 @@ def find_motion(s: Any, api: Any) -> int:
         recall(s, arrays, cs, answer)
         if s.lookaheads == 0:  # else memory had to grow: there is a motion
             structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
-        rough = s.rough if s.lookaheads == 0 else 0.0
+        rough = s.rough if s.lookaheads == 0 and s.rigid_contacts == 1 else 0.0
         status = solve_limits(s, arrays, cs, answer, rest, rough, s.lookaheads > 0)
         if status == Status.DONE and s.lookaheads == 0 and kept_moves(s, arrays, cs, answer):
             data_at(s.data).ncon, s.kept_count = s.collided, 0
@@ -206,7 +217,7 @@ def find_motion(s: Any, api: Any) -> int:
         if any_beyond(answer.velocity):
             return Status.DIVERGED
         v = answer.velocity
-        far = moves_far(s, v) or closes_searched(s, arrays, cs, v)
+        far = s.rigid_contacts == 1 and (moves_far(s, v) or closes_searched(s, arrays, cs, v))
         found = look_ahead(s, api, arrays, cs, v, far)
         if found == NOTHING:
             if s.contact_free == 1 or s.residual <= s.certificate or rough == 0.0:

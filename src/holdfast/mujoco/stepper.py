@@ -45,6 +45,10 @@ class Stepper(Stages):
             give them in MuJoCo; "rigid": they have none, and drift is corrected.
         limits: "rigid": joints and tendons stop at their limits; "compliant": limits give way as in
             MuJoCo, by `solreflimit` and `solimplimit`, from the joint's `margin` on.
+        contacts: "rigid": surfaces stop where they touch, and what sticks does not move;
+            "compliant": they give way as in MuJoCo, by `solref` and `solimp`, from `margin` on, and
+            what sticks creeps by `impratio`. Friction is limited by the cone all the same, and acts
+            along the surface.
         correct: whether to correct penetration and drift of the position.
         warn: whether to warn, once per pair of bodies, when a no-slip contact needs more friction
             than the model declares.
@@ -74,6 +78,7 @@ class Stepper(Stages):
         *,
         equalities: Literal["compliant", "rigid"] = "compliant",
         limits: Literal["compliant", "rigid"] = "rigid",
+        contacts: Literal["compliant", "rigid"] = "rigid",
         correct: bool = True,
         warn: bool = True,
         strict: bool = False,
@@ -81,24 +86,30 @@ class Stepper(Stages):
     ) -> None:
         if not isinstance(model, mujoco.MjModel):
             raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
-        for name, choice in (("equalities", equalities), ("limits", limits)):
+        for name, choice in (("equalities", equalities), ("limits", limits),
+                             ("contacts", contacts)):  # fmt: skip
             if choice not in ("compliant", "rigid"):
                 raise InputError(name, f"is {choice!r}; expected 'compliant' or 'rigid'")
         if not isinstance(options, StepOptions):
             raise InputError("options", f"is {options!r}; expected holdfast.mujoco.StepOptions")
         default = law_of_model(contact)
         self._choices = {"laws": None if laws is None else dict(laws), "equalities": equalities,
-                         "limits": limits, "correct": correct, "strict": strict,
-                         "options": options}  # fmt: skip
+                         "limits": limits, "contacts": contacts, "correct": correct,
+                         "strict": strict, "options": options}  # fmt: skip
         pair_laws = PairLaws(model, laws, default or coulomb())
         if default is None and pair_laws.laws:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
+        sticks = any(law.kind == "stick" for law in (pair_laws.default, *pair_laws.laws))
+        if contacts == "compliant" and sticks:
+            raise InputError("contacts", "cannot be compliant where they must not slip; use "
+                             "Coulomb friction with a large coefficient")  # fmt: skip
         own_way = default is None  # the contact model solves problems itself
         self._in_use = Claim()
         super().__init__(model, contact, pair_laws, options, own_way)
         self._set(rigid_equalities=equalities == "rigid" or own_way,
-                  rigid_limits=limits == "rigid" or own_way, correct=correct,
-                  quiet=not warn, strict=strict, integrate=1, stop=Stage.NONE,
+                  rigid_limits=limits == "rigid" or own_way,
+                  rigid_contacts=contacts == "rigid" or own_way, correct=correct, quiet=not warn,
+                  strict=strict, integrate=1, stop=Stage.NONE,
                   **asdict(options))  # fmt: skip
         self._whole = True
 

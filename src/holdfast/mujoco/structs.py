@@ -46,10 +46,10 @@ ARRAYS = (
     "qfrc_constraint", "qfrc_spring", "qfrc_gravcomp", "M", "qDeriv", "cdof", "cvel", "cinert",
     "xpos", "xipos", "xquat", "geom_xpos", "geom_xmat", "subtree_com", "mocap_pos", "mocap_quat",
     "sensordata", "efc_type", "efc_id", "efc_J", "efc_J_rowadr", "efc_J_rownnz", "efc_J_colind",
-    "efc_pos", "efc_vel", "efc_aref", "efc_R", "efc_frictionloss", "efc_force", "efm_c", "efm_ca",
-    "efm_diag",
-    "efm_fluid", "efm_tid", "efm_ts", "efm_aid", "efm_as", "ten_J", "ten_length", "moment_rownnz",
-    "moment_rowadr", "moment_colind", "actuator_moment", "tree_awake",
+    "efc_pos", "efc_vel", "efc_aref", "efc_KBIP", "efc_R", "efc_frictionloss", "efc_force", "efm_c",
+    "efm_ca", "efm_diag", "efm_fluid", "efm_tid", "efm_ts", "efm_aid", "efm_as", "ten_J",
+    "ten_length", "moment_rownnz", "moment_rowadr", "moment_colind", "actuator_moment",
+    "tree_awake",
 )  # fmt: skip
 CONTACT_FIELDS = (
     "dist", "pos", "frame", "includemargin", "friction", "dim", "geom", "exclude", "efc_address",

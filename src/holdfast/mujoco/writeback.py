@@ -75,7 +75,12 @@ def write_joint_forces(s: Any, arrays: Arrays, answer: Answer) -> None:
 
 @kernel
 def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
-    """Keep contacts within the user's margins or with force, leave out others."""
+    """Keep contacts within the user's margins or with force, leave out others.
+
+    Compliant contacts are listed as MuJoCo lists them.
+    """
+    if s.rigid_contacts == 0:
+        return
     d = data_at(s.data)
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
