@@ -64,7 +64,7 @@ def test_forged_runs_are_found_out_and_timed() -> None:
     sunk = qpos.copy()
     sunk[250:, 2] -= 1e-6
     verdict = verify(model, time, sunk, qvel)
-    assert failed(verdict) == {"distance", "motion"}  # and it got there without velocity
+    assert failed(verdict) == {"distance", "drift", "motion"}  # and it got there without velocity
     assert verdict["distance"].worst == pytest.approx(1e-6, rel=1e-6)
     assert verdict["distance"].time >= time[250]
 
@@ -91,10 +91,10 @@ def test_positions_that_velocities_do_not_explain_are_found_out() -> None:
     moved = qpos.copy()
     moved[100:, 0] += 1e-3  # sideways, in the air
     verdict = verify(model, time, moved, qvel)
-    assert failed(verdict) == {"motion"} and verdict["motion"].time == time[100]
+    assert failed(verdict) == {"motion", "drift"} and verdict["motion"].time == time[100]
     crept = qpos.copy()
     crept[260:, 1] += 1e-5 * np.arange(len(qpos) - 260)  # at rest by its velocities
-    assert failed(verify(model, time, crept, qvel, no_slip=True)) == {"motion"}
+    assert failed(verify(model, time, crept, qvel, no_slip=True)) == {"motion", "drift"}
     with pytest.raises(hf.InputError, match="must increase"):
         verify(model, np.zeros_like(time), qpos, qvel)  # all at one time
 

@@ -13,6 +13,8 @@ from holdfast.mujoco.pair_laws import PairLaws
 
 REACH = 1e-6  # [m over the mean size] surfaces closer than this may push
 EXACT_DISTANCE = 1e-12
+CORRECTED = 1e-4  # mean sizes or radians that corrections of positions may add up to in a run
+THROUGH = 16  # places on the way between two samples where a body that changed sides is looked at
 DOUBT = 0.125  # part of a change of smooth forces that their mean over a step may be off by
 
 
@@ -37,6 +39,7 @@ class Sample(NamedTuple):
     touching: np.ndarray  # (n,) contacts whose surfaces meet
     geoms: np.ndarray  # (n, 2)
     point: np.ndarray  # (n, 3)
+    normal: np.ndarray  # (n, 3)
     N: np.ndarray
     S: np.ndarray
     T: np.ndarray
@@ -89,6 +92,8 @@ class Eye:
         self.any = law is None  # any friction
         self.tree_of = np.array(model.dof_treeid)
         self.joint = _groups(model)
+        self.first_of_group = np.unique(self.joint, return_index=True)[1]
+        self.turns = _is_turn(model)
         time = model.eq_solref[:, 0] if model.neq else np.zeros(0)
         self._slow = float(np.where(time > 0.0, time, 0.0).min(initial=np.inf))
 
@@ -150,6 +155,7 @@ class Eye:
             touching=data.contact.dist[listed] <= self.reach,
             geoms=geoms,
             point=data.contact.pos[listed],
+            normal=data.contact.frame[listed].reshape(-1, 9)[:, :3].copy(),
             N=J[first].copy(),
             S=S,
             T=T,
@@ -187,6 +193,30 @@ class Eye:
         whole = dt * max(first, last, pull) + slack
         return max(missed - dt * allowed - slack, 0.0) / whole if whole > 0.0 else 0.0
 
+    def through(self, a: Sample, b: Sample) -> float:
+        """How deep bodies that changed sides have gone through each other between two samples [m].
+
+        Where normals turn around, the way in between is looked at; what bodies can have gone
+        around, with the change of their velocity, is not counted.
+        """
+        other, own = same(a, b), self.model
+        known = np.flatnonzero(other >= 0)
+        turned = known[(a.normal[known] * b.normal[other[known]]).sum(axis=1) < 0.0]
+        pairs = {tuple(map(int, a.geoms[i])) for i in turned}
+        if not pairs:
+            return 0.0
+        data, dt, deepest = mujoco.MjData(own), b.time - a.time, 0.0
+        for part in np.arange(1, THROUGH) / THROUGH:
+            data.qpos[:] = a.q
+            mujoco.mj_integratePos(own, data.qpos, 0.5 * (a.v + b.v), part * dt)
+            mujoco.mj_kinematics(own, data)
+            for pair in pairs:
+                distance = float(mujoco.mj_geomDistance(own, data, *pair, self.reach, None))
+                deepest = max(deepest, -distance)
+        pull = float(np.linalg.norm(own.opt.gravity))
+        around = 0.5 * dt * (float(np.abs(b.v - a.v).max()) + dt * pull)
+        return max(deepest - around, 0.0)
+
     def _forces(self, ctrl: np.ndarray | None) -> tuple[np.ndarray, float]:
         """Smooth forces under these controls, and the power of the actuators."""
         own, data = self.model, self.data
@@ -214,6 +244,78 @@ class Eye:
         np.maximum.at(own.body_margin, self._body, reach)
         own.pair_margin[:] = reach[own.pair_geom1] + reach[own.pair_geom2]
         own.jnt_margin[:] = self.reach + self.step * np.abs(data.qvel).max(initial=0.0)
+
+
+class Path:
+    """How far positions drift from where velocities lead, while nothing happens.
+
+    Small parts that no single interval gives away add up: a body that creeps while its velocity is
+    said to be zero. Counted are intervals in which contacts last and no limit or equality acts;
+    along contact normals positions may be corrected.
+    """
+
+    def __init__(self, eye: Eye) -> None:
+        model, count = eye.model, eye.joint.max(initial=-1) + 1
+        self._eye = eye
+        self._sum = np.zeros(model.nv)
+        self._length, self._allowed = np.zeros((2, count))
+        self._slack = CORRECTED * np.where(
+            _is_turn(model)[eye.first_of_group], 1.0, model.stat.meansize
+        )
+
+    def unexplained(self, a: Sample, b: Sample) -> float:
+        """Part of the way so far that velocities do not explain, of the joint that is worst."""
+        calm = lasting(a, b, same(a, b)).all() and lasting(b, a, same(b, a)).all()
+        if calm and not len(a.U) and not len(b.U):
+            self._add(a, b)
+        size = self._of_groups(self._sum)
+        missed = np.maximum(size - self._allowed - self._slack, 0.0)
+        return float((missed / (self._length + self._slack)).max(initial=0.0))
+
+    def _add(self, a: Sample, b: Sample) -> None:
+        own, dt, L = self._eye.model, b.time - a.time, np.linalg.cholesky(b.M)
+        reached, off, change = a.q.copy(), np.empty(own.nv), b.v - a.v
+        mujoco.mj_integratePos(own, reached, 0.5 * (a.v + b.v), dt)
+        mujoco.mj_differentiatePos(own, off, 1.0, reached, b.q)
+        # Schemes of first order go with the velocity at one end.
+        weighted, along = L.T @ off, dt * (L.T @ change)
+        square = float(along @ along)
+        part = np.clip(float(weighted @ along) / square, -0.5, 0.5) if square > 0.0 else 0.0
+        weighted -= part * along
+        rows = np.vstack([a.N, b.N])
+        if len(rows):
+            normals = np.linalg.solve(L, rows.T)
+            weighted -= normals @ np.linalg.lstsq(normals, weighted, rcond=None)[0]
+        drift = np.linalg.solve(L.T, weighted)
+        held = np.isin(self._eye.tree_of, self._eye.tree_of[np.vstack([a.E, b.E]).any(axis=0)])
+        drift[held] = 0.0
+        shift = np.linalg.solve(b.M, dt * (b.f_end - a.f))
+        speed = np.maximum(self._of_groups(a.v), self._of_groups(b.v))
+        changed = self._of_groups(change)
+        turn = min(1.0, dt * float(np.abs(a.v[self._eye.turns]).max(initial=0.0)))
+        self._sum += drift
+        self._length += dt * speed
+        self._allowed += DOUBT * dt * (self._of_groups(shift) + turn * changed)
+
+    def _of_groups(self, x: np.ndarray) -> np.ndarray:
+        """Size of a vector of coordinates, joint by joint."""
+        total = np.zeros(len(self._length))
+        np.add.at(total, self._eye.joint, x * x)
+        return np.sqrt(total)
+
+
+def _is_turn(model: Any) -> np.ndarray:
+    """(nv,) coordinates that are angles."""
+    turn = np.zeros(model.nv, dtype=bool)
+    for j in range(model.njnt):
+        first, kind = int(model.jnt_dofadr[j]), model.jnt_type[j]
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            turn[first + 3 : first + 6] = True
+        elif kind == mujoco.mjtJoint.mjJNT_BALL:
+            turn[first : first + 3] = True
+        else:
+            turn[first] = kind == mujoco.mjtJoint.mjJNT_HINGE
+    return turn
 
 
 def _groups(model: Any) -> np.ndarray:
