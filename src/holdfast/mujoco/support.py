@@ -22,6 +22,9 @@ _STATE = (
 )  # fmt: skip
 
 
+MOST = 2**62  # a number that compiled code can count to
+
+
 def refuse(model: Any) -> None:
     """Raise `UnsupportedError` if the model holds what exact contact cannot treat."""
     if model.nflex:
@@ -58,6 +61,8 @@ def whole_number(name: str, value: Any) -> int:
         number = -1
     if number < 0 or isinstance(value, bool | np.bool_):
         raise InputError(name, f"is {value!r}; expected a whole number of at least 0")
+    if number > MOST:
+        raise InputError(name, f"is {value!r}; expected a whole number of at most {MOST}")
     return number
 
 
