@@ -328,7 +328,8 @@ class Stages(StepMemory):
         """Let another contact model find the motion."""
         outcome = self._free_motion()
         contact: Any = self.contact
-        solve_by_model(outcome, contact, self.private.size)
+        with np.errstate(over="ignore", invalid="ignore"):  # of what diverges: that is told
+            solve_by_model(outcome, contact, self.private.size)
         _, answer, *_ = carve_in_python(self.record)
         answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
         answer.state[:] = outcome.state

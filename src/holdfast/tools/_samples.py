@@ -17,6 +17,9 @@ CORRECTED = 1e-4  # mean sizes or radians that corrections of positions may add 
 THROUGH = 16  # places on the way between two samples where a body that changed sides is looked at
 DOUBT = 0.125  # part of a change of smooth forces that their mean over a step may be off by
 
+_ROUND = (int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE),
+          int(mujoco.mjtGeom.mjGEOM_CYLINDER))  # fmt: skip
+
 
 class Sample(NamedTuple):
     """What MuJoCo says of one state."""
@@ -34,6 +37,7 @@ class Sample(NamedTuple):
     distance: float
     gap: np.ndarray  # (n,) distance of the surfaces
     turn: np.ndarray  # (n,) how fast surfaces curve away by spin [m/s^2]
+    around: np.ndarray  # (n,) and by motion along round surfaces [m/s^2]
     mu: np.ndarray  # (n,) declared coefficient
     law: list[Law]  # (n,) of the contacts
     touching: np.ndarray  # (n,) contacts whose surfaces meet
@@ -87,6 +91,8 @@ class Eye:
         self.step = step
         self._body = np.array(model.geom_bodyid)
         self._size = np.where(np.isfinite(own.geom_rbound), own.geom_rbound, 0.0)
+        self._flat = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+        self._curvature = _curvatures(model)
         self.data = mujoco.MjData(own)
         self.laws = PairLaws(model, None, law or Law("stick"))
         self.any = law is None  # any friction
@@ -128,6 +134,8 @@ class Eye:
         S[dim >= 3], T[dim >= 3] = J[first[dim >= 3] + 1], J[first[dim >= 3] + 2]
         geoms = data.contact.geom[listed].reshape(-1, 2)
         friction = data.contact.friction[listed].reshape(len(listed), 5)
+        slides = np.hypot(S @ data.qvel, T @ data.qvel)
+        slides[dim < 3] = self._speed[geoms[dim < 3]].sum(axis=1)
         laws = [self.laws.of_pair(int(i), int(j)) for i, j in geoms]
         declared = np.where(dim >= 3, friction[:, 0] if len(listed) else 0.0, 0.0)
         named = np.array([np.nan if law.mu is None else law.mu for law in laws])
@@ -150,6 +158,8 @@ class Eye:
             distance=float(data.contact.dist.min(initial=self.reach)),
             gap=data.contact.dist[listed].copy(),
             turn=self._turn[geoms].sum(axis=1) if len(geoms) else np.zeros(0),
+            around=slides**2
+            * np.where(self._flat[geoms].any(axis=1), 0.0, self._curvature[geoms].sum(axis=1)),
             mu=np.where(np.isnan(named), declared, named),
             law=laws,
             touching=data.contact.dist[listed] <= self.reach,
@@ -236,7 +246,7 @@ class Eye:
         speed = np.linalg.norm(both[:, 3:] + np.cross(both[:, :3], arm), axis=1)
         spin = np.linalg.norm(both[:, :3], axis=1)
         speed += spin * self._size
-        self._turn = spin**2 * self._size
+        self._turn, self._speed = spin**2 * self._size, speed
         pull = float(np.linalg.norm(own.opt.gravity))
         reach = self.reach + self.step * (speed + self.step * pull)
         own.geom_margin[:] = reach
@@ -246,19 +256,29 @@ class Eye:
         own.jnt_margin[:] = self.reach + self.step * np.abs(data.qvel).max(initial=0.0)
 
 
+def _curvatures(model: Any) -> np.ndarray:
+    """(ngeom,) largest curvature of round surfaces [1/m]; 0 of those with faces."""
+    size, kind = np.array(model.geom_size), model.geom_type
+    ellipsoid = kind == mujoco.mjtGeom.mjGEOM_ELLIPSOID
+    round_ = ellipsoid | np.isin(kind, _ROUND)
+    radius = np.where(ellipsoid, size.min(axis=1) ** 2 / size.max(axis=1), size[:, 0])
+    return np.where(round_, 1.0 / np.where(round_, radius, 1.0), 0.0)
+
+
 class Path:
     """How far positions drift from where velocities lead, while nothing happens.
 
     Small parts that no single interval gives away add up: a body that creeps while its velocity is
     said to be zero. Counted are intervals in which contacts last and no limit or equality acts;
-    along contact normals positions may be corrected.
+    along contact normals positions may be corrected. Those in which a joint hardly moves are
+    counted once more by themselves, or a long way before would hide them.
     """
 
     def __init__(self, eye: Eye) -> None:
         model, count = eye.model, eye.joint.max(initial=-1) + 1
         self._eye = eye
-        self._sum = np.zeros(model.nv)
-        self._length, self._allowed = np.zeros((2, count))
+        self._sum = np.zeros((2, model.nv))
+        self._length, self._allowed = np.zeros((2, 2, count))
         self._slack = CORRECTED * np.where(
             _is_turn(model)[eye.first_of_group], 1.0, model.stat.meansize
         )
@@ -268,7 +288,7 @@ class Path:
         calm = lasting(a, b, same(a, b)).all() and lasting(b, a, same(b, a)).all()
         if calm and not len(a.U) and not len(b.U):
             self._add(a, b)
-        size = self._of_groups(self._sum)
+        size = np.array([self._of_groups(each) for each in self._sum])
         missed = np.maximum(size - self._allowed - self._slack, 0.0)
         return float((missed / (self._length + self._slack)).max(initial=0.0))
 
@@ -293,13 +313,16 @@ class Path:
         speed = np.maximum(self._of_groups(a.v), self._of_groups(b.v))
         changed = self._of_groups(change)
         turn = min(1.0, dt * float(np.abs(a.v[self._eye.turns]).max(initial=0.0)))
-        self._sum += drift
-        self._length += dt * speed
-        self._allowed += DOUBT * dt * (self._of_groups(shift) + turn * changed)
+        allowed = DOUBT * dt * (self._of_groups(shift) + turn * changed)
+        still = dt * speed <= self._slack
+        for k, some in enumerate((np.ones_like(still), still)):
+            self._sum[k] += np.where(some[self._eye.joint], drift, 0.0)
+            self._length[k] += np.where(some, dt * speed, 0.0)
+            self._allowed[k] += np.where(some, allowed, 0.0)
 
     def _of_groups(self, x: np.ndarray) -> np.ndarray:
         """Size of a vector of coordinates, joint by joint."""
-        total = np.zeros(len(self._length))
+        total = np.zeros(len(self._slack))
         np.add.at(total, self._eye.joint, x * x)
         return np.sqrt(total)
 
