@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.mujoco.pair_laws import parse
+from holdfast.mujoco.support import belongs
 
 BOX = """<body name="box" pos="0 0 {z}"><freejoint name="free"/>
   <geom type="box" size=".1 .1 .1"/></body>"""
@@ -102,6 +104,20 @@ def test_more_steps_than_can_be_counted(nstep: Any) -> None:
 
 def state_of(model: Any) -> np.ndarray:
     return np.concatenate([[0.0], model.qpos0, np.zeros(model.nv)])
+
+
+def test_data_of_another_model_that_was_pickled() -> None:
+    """MuJoCo gives both the signature 0: memory beyond the arrays was read and written."""
+    models = [pickle.loads(pickle.dumps(load(more=more)[0])) for more in ("", DRIVEN)]
+    for path in ("step", "forward", "events", "smooth", "build_problem"):
+        for model, other in (models, models[::-1]):
+            with pytest.raises(hf.InputError, match="another model"):
+                PATHS[path](model, mujoco.MjData(other))
+            PATHS[path](model, mujoco.MjData(model))
+    for model, other in (models, models[::-1]):
+        assert belongs(model, mujoco.MjData(model)) and not belongs(model, mujoco.MjData(other))
+        with pytest.raises(hf.InputError, match="another model"):
+            hf.rollout(model, mujoco.MjData(other), state_of(model), nstep=2)
 
 
 @pytest.mark.parametrize("spec", ["x", None, -1, 1.5])

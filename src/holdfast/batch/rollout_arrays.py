@@ -11,7 +11,7 @@ from holdfast.batch.rollout_result import Rollout, RunFailure
 from holdfast.errors import InputError
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.loop import FULL_PHYSICS, RUNS
-from holdfast.mujoco.support import whole_number
+from holdfast.mujoco.support import belongs, whole_number
 
 CONTROL = int(mujoco.mjtState.mjSTATE_CTRL)
 _USER = int(mujoco.mjtState.mjSTATE_USER)
@@ -125,7 +125,7 @@ class RolloutArrays:
 
 def _held_controls(model: Any, data: Any, control_spec: int) -> np.ndarray | None:
     """The controls that data hold, (1, 1, ncontrol); None if data are not of the model."""
-    if data.signature != model.signature:
+    if not belongs(model, data):
         return None
     held = np.zeros(mujoco.mj_stateSize(model, control_spec))
     mujoco.mj_getState(model, data, held, control_spec)

@@ -24,6 +24,14 @@ _STATE = (
 
 MOST = 2**62  # a number that compiled code can count to
 
+_SIZES = (
+    ("qpos", "nq"), ("qvel", "nv"), ("act", "na"), ("ctrl", "nu"), ("xpos", "nbody"),
+    ("geom_xpos", "ngeom"), ("site_xpos", "nsite"), ("mocap_pos", "nmocap"),
+    ("sensordata", "nsensordata"), ("ten_length", "ntendon"), ("eq_active", "neq"),
+    ("userdata", "nuserdata"), ("cam_xpos", "ncam"), ("light_xpos", "nlight"),
+    ("M", "nC"), ("bvh_active", "nbvh"),
+)  # fmt: skip
+
 
 def refuse(model: Any) -> None:
     """Raise `UnsupportedError` if the model holds what exact contact cannot treat."""
@@ -45,11 +53,23 @@ def refuse(model: Any) -> None:
                                "joint")  # fmt: skip
 
 
+def belongs(model: Any, data: Any) -> bool:
+    """Whether data are of a model.
+
+    MuJoCo's signature says so; models that were pickled have none, and are known by their sizes.
+    """
+    if data.signature != model.signature:
+        return False
+    return model.signature != 0 or all(
+        len(getattr(data, array)) == getattr(model, size) for array, size in _SIZES
+    )
+
+
 def check_data(model: Any, data: Any) -> None:
     """Refuse what are not data of the model: MuJoCo would read and write beyond their arrays."""
     if not isinstance(data, mujoco.MjData):
         raise InputError("data", f"is {type(data).__name__}; expected mujoco.MjData")
-    if data.signature != model.signature:
+    if not belongs(model, data):
         raise InputError("data", "belong to another model; make them with MjData(model)")
 
 
