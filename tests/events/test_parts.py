@@ -103,8 +103,9 @@ def listing_of(
     numbers = np.zeros((7, n), dtype=np.int64)
     numbers[1], numbers[3], numbers[4] = np.arange(n), pair, pair + 10
     nothing = np.zeros(0)
-    return Listing(np.zeros((n, 1)), 0, nothing, nothing, nothing, numbers,
-                   np.array([gap, 0.0 * gap]), np.column_stack([points, normals]), 1.0)  # fmt: skip
+    lengths = np.array([gap, *np.zeros((4, n))])
+    place = np.column_stack([points, normals])
+    return Listing(np.zeros((n, 1)), 0, nothing, nothing, nothing, numbers, lengths, place, 1.0)
 
 
 def matched(one: Listing, other: Listing) -> np.ndarray:
@@ -154,14 +155,14 @@ def test_each_contact_is_listed_once() -> None:
         n, limits = int(rng.integers(1, 8)), int(rng.integers(0, 3))
         found = np.zeros((7, n), dtype=np.int64)
         found[0], found[3] = rng.permutation(n), np.sort(rng.integers(0, 2, n))
-        found[4], distances = found[3] + 5, rng.random((2, n))
+        found[4], distances = found[3] + 5, rng.random((5, n))
         pos = rng.integers(0, 2, (n, 3)) + 1e-6 * rng.random((n, 3))
         frame = np.zeros((n, 9))
         frame[np.arange(n), rng.integers(0, 2, n)] = 1.0
         kind, which = np.zeros((2, 2 + limits), dtype=np.int32)
         which[2:] = [4, 4, 7][:limits]
         where = np.arange(2.0 + limits)
-        numbers, lengths = np.full((7, n + limits), -9), np.full((2, n + limits), np.nan)
+        numbers, lengths = np.full((7, n + limits), -9), np.full((5, n + limits), np.nan)
         place = np.full((n + limits, 6), np.nan)
         count = sort_contacts(found, distances, pos, frame, kind, which, where, numbers, lengths,
                               place, n, 2, limits, 1e-4)  # fmt: skip
@@ -179,6 +180,7 @@ def test_each_contact_is_listed_once() -> None:
         np.testing.assert_array_equal(numbers[1, len(kept) : count], 2 + np.arange(limits))
         np.testing.assert_array_equal(numbers[4, len(kept) : count], -1 - which[2:])
         np.testing.assert_array_equal(lengths[0, len(kept) : count], where[2:])
+        assert not lengths[1:, len(kept) : count].any()
         np.testing.assert_array_equal(place[len(kept) : count, 0], [0.0, 1.0, 0.0][:limits])
 
 

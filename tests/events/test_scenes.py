@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import mujoco
@@ -379,3 +380,34 @@ def test_laws_of_pairs_beside_coulomb() -> None:
     hf.EventDriven(model, laws={("ice", "floor"): hf.frictionless()}).advance(data, 0.3)
     assert data.qvel[0] == pytest.approx(0.5, abs=1e-9)
     assert abs(data.qvel[6]) < 1e-9
+
+
+ROUND = """<mujoco><option timestep=".002"/><worldbody><geom type="plane" size="5 5 1"/>
+  <body pos="0 0 {z}" euler="0 {tilt} 0"><freejoint/>
+  <geom {shape} condim="{condim}" friction=".5 .02 .002" mass="1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "symplectic_euler"])
+@pytest.mark.parametrize(
+    ("shape", "z", "tilt", "condim", "qvel"),
+    [
+        ('type="ellipsoid" size=".3 .2 .5"', 0.6, 30, 6, [0.0] * 6),
+        ('type="box" size=".1 .1 .1"', 0.1, 0, 4, [0, 0, 0, 0, 0, 5.0]),
+        ('size=".1"', 0.1, 0, 4, [0, 0, 0, 0, 0, 5.0]),
+        ('size=".1"', 0.1, 0, 6, [1.0, 0, 0, 0, 10.0, 0]),
+    ],
+)
+def test_torsion_and_rolling_have_limits(
+    integrator: Any, shape: str, z: float, tilt: float, condim: int, qvel: list[float]
+) -> None:
+    """A tilted ellipsoid stood still for ever, with a moment that no friction has."""
+    model = mujoco.MjModel.from_xml_string(ROUND.format(shape=shape, z=z, tilt=tilt, condim=condim))
+    first, second = mujoco.MjData(model), mujoco.MjData(model)
+    first.qvel[:] = second.qvel[:] = qvel
+    hf.EventDriven(model, integrator=integrator).step(first, 100)
+    fine = copy.copy(model)
+    fine.opt.timestep = 2e-4
+    hf.Stepper(fine, warn=False).step(second, 1000)
+    assert np.abs(first.qpos - second.qpos).max() < 5e-3
+    assert np.abs(first.qvel - second.qvel).max() < 0.05
+    assert np.abs(first.qvel - qvel).max() > 0.02  # friction, or its limit, has done something

@@ -336,7 +336,63 @@ FORGERIES: dict[str, Callable[[], Run]] = {
     "through a plate, coarse": lambda: _other_scene(PLATE + HIGH, HIGH, [0, 0, -5.0], every=20),
     "friction sideways": lambda: _sideways(),
     "curves as it rolls": lambda: _curves(),
+    "creeps, and says that it does not move": lambda: _drifts(_still(FLAT, 0.1), 0, 3e-4),
+    "creeps down a slope, and says that it does not": lambda: _drifts(
+        _still(FLAT, 0.1, _slope(0.3)), 0, 3e-4
+    ),
+    "creeps by micrometres, and says that it does not": lambda: _drifts(_still(FLAT, 0.1), 0, 5e-5),
+    "turns, and says that it does not": lambda: _turns(1e-3),
+    "drifts sideways in flight": lambda: _drifts(_flight(), 1, 0.01),
+    "a hundredth farther than its velocity says": lambda: _drifts(_flight(), 0, 0.01),
+    "says that it is faster than it is": lambda: _says_faster(1.02),
+    "through a thin plate at high speed": lambda: _tunnels(0.002),
+    "through a thin plate, coarse": lambda: _tunnels(0.004),
 }
+
+
+def _flight(option: str = "") -> Run:
+    """A ball in free flight, exact."""
+    time = 0.002 * np.arange(200)
+    q = np.tile([0.0, 0.0, 5.0, 1.0, 0.0, 0.0, 0.0], (200, 1))
+    v = np.tile([1.0, 0.5, 3.0, 0.0, 0.0, 0.0], (200, 1))
+    v[:, 2] -= 9.81 * time
+    q[:, :3] += np.outer(time, v[0, :3])
+    q[:, 2] -= 0.5 * 9.81 * time**2
+    return Run(_model(HIGH.replace("1.5", "5"), option=option), time, q, v, None, hf.coulomb())
+
+
+def _drifts(run: Run, coordinate: int, speed: float) -> Run:
+    """Positions go where velocities do not lead."""
+    q = run.qpos.copy()
+    q[:, coordinate] += speed * run.time
+    return replace(run, qpos=q)
+
+
+def _turns(speed: float) -> Run:
+    run = _still(FLAT, 0.1)
+    half = 0.5 * speed * run.time
+    q = run.qpos.copy()
+    q[:, 3], q[:, 6] = np.cos(half), np.sin(half)
+    return replace(run, qpos=q)
+
+
+def _says_faster(factor: float) -> Run:
+    run = _flight()
+    v = run.qvel.copy()
+    v[:, :2] *= factor
+    return replace(run, qvel=v)
+
+
+def _tunnels(step: float) -> Run:
+    """A small ball flies from one side of a plate to the other between two samples."""
+    plate = '<geom type="box" size=".001 1 3" pos=".31 0 5"/>'
+    ball = '<body pos="0 0 5"><freejoint/><geom size=".01" mass="1"/></body>'
+    time = step * np.arange(50)
+    q, v = np.tile([0.0, 0.0, 5.0, 1.0, 0.0, 0.0, 0.0], (50, 1)), np.zeros((50, 6))
+    v[:, 0], v[:, 2] = 20.0, -9.81 * time
+    q[:, 0] += 20.0 * time
+    q[:, 2] -= 0.5 * 9.81 * time**2
+    return Run(_model(plate + ball), time, q, v, None, hf.coulomb())
 
 
 def _slope(angle: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.mujoco.pair_laws import parse
+from holdfast.mujoco.support import belongs
 
 BOX = """<body name="box" pos="0 0 {z}"><freejoint name="free"/>
   <geom type="box" size=".1 .1 .1"/></body>"""
@@ -80,6 +82,115 @@ def test_nstep_is_a_whole_number(nstep: Any) -> None:
         assert data.time == 0.0
     hf.step(model, data, np.int64(2))
     assert data.time == pytest.approx(2 * model.opt.timestep)
+
+
+@pytest.mark.parametrize("nstep", [2**63, 10**30, np.uint64(2**64 - 1)])
+def test_more_steps_than_can_be_counted(nstep: Any) -> None:
+    """They were errors of memory views and of NumPy."""
+    model, data = load()
+    ways: list[Callable[[Any, Any], Any]] = [
+        hf.Stepper(model).step, hf.EventDriven(model).step,
+        lambda data, nstep: hf.step(model, data, nstep),
+        lambda data, nstep: hf.rollout(model, data, state_of(model), nstep=nstep),
+    ]  # fmt: skip
+    for step in ways:
+        with pytest.raises(hf.InputError, match="nstep"):
+            step(data, nstep)
+    with pytest.raises(hf.InputError, match="no memory"):
+        hf.rollout(model, data, state_of(model), nstep=10**13)
+    with pytest.raises(hf.InputError, match="duration"):
+        hf.EventDriven(model).advance(data, 1e308)
+
+
+def state_of(model: Any) -> np.ndarray:
+    return np.concatenate([[0.0], model.qpos0, np.zeros(model.nv)])
+
+
+def test_data_of_another_model_that_was_pickled() -> None:
+    """MuJoCo gives both the signature 0: memory beyond the arrays was read and written."""
+    models = [pickle.loads(pickle.dumps(load(more=more)[0])) for more in ("", DRIVEN)]
+    for path in ("step", "forward", "events", "smooth", "build_problem"):
+        for model, other in (models, models[::-1]):
+            with pytest.raises(hf.InputError, match="another model"):
+                PATHS[path](model, mujoco.MjData(other))
+            PATHS[path](model, mujoco.MjData(model))
+    for model, other in (models, models[::-1]):
+        assert belongs(model, mujoco.MjData(model)) and not belongs(model, mujoco.MjData(other))
+        with pytest.raises(hf.InputError, match="another model"):
+            hf.rollout(model, mujoco.MjData(other), state_of(model), nstep=2)
+
+
+@pytest.mark.parametrize("spec", ["x", None, -1, 1.5])
+def test_rollouts_refuse_by_name(spec: Any) -> None:
+    model, data = load()
+    with pytest.raises(hf.InputError, match="control_spec"):
+        hf.rollout(model, data, state_of(model), nstep=1, control_spec=spec)
+    with pytest.raises(hf.InputError, match="initial_state"):
+        hf.rollout(model, data, state_of(model) * 1j, nstep=1)
+
+
+@pytest.mark.parametrize("laws", [[1], "abc", 3])
+def test_laws_are_a_mapping(laws: Any) -> None:
+    model, _ = load()
+    for make in (hf.Stepper, hf.EventDriven):
+        with pytest.raises(hf.InputError, match="laws"):
+            make(model, laws=laws)
+
+
+ACTIONS: dict[str, Callable[[Any, Any], None]] = {
+    "reset": lambda stepper, model: stepper.reset(),
+    "step": lambda stepper, model: stepper.step(mujoco.MjData(model)),
+    "detach": lambda stepper, model: stepper.detach(),
+    "smooth": lambda stepper, model: stepper.smooth(mujoco.MjData(model)),
+    "constraints": lambda stepper, model: stepper.constraints(mujoco.MjData(model)) and None,
+}
+
+
+@pytest.mark.parametrize("make", [hf.Stepper, hf.EventDriven])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_callbacks_cannot_touch_the_stepper_that_calls_them(make: Any, action: str) -> None:
+    """`reset` in a callback left a step that never ended; others changed its data."""
+    if not hasattr(make, action):
+        pytest.skip("has no such method")
+    model, data = load(0.3)
+    stepper, refused = make(model), []
+
+    def called(_model: Any, _data: Any) -> None:
+        try:
+            ACTIONS[action](stepper, model)
+        except hf.HoldfastError as error:
+            refused.append(str(error))
+
+    mujoco.set_mjcb_control(called)
+    try:
+        stepper.step(data, 3)
+    finally:
+        mujoco.set_mjcb_control(None)
+    assert len(refused) == 3 and all("in the middle of a step" in text for text in refused)
+    other = mujoco.MjData(model)
+    make(model).step(other, 3)
+    assert np.array_equal(data.qpos, other.qpos) and np.array_equal(data.qvel, other.qvel)
+
+
+@pytest.mark.parametrize("where", ["qpos", "qvel", "act"])
+def test_event_driven_states_beyond_the_bounds(where: str) -> None:
+    """They ended in an error of MuJoCo about frames, or of NumPy about an index."""
+    more = '<actuator><general joint="free" dyntype="integrator" gear="0 0 1 0 0 0"/></actuator>'
+    model, data = load(more=more)
+    getattr(data, where)[0] = 1e200
+    before = state(model, data)
+    with pytest.raises(hf.EventError, match=f"diverged: {where}"):
+        hf.EventDriven(model).step(data)
+    assert np.array_equal(state(model, data), before)
+
+
+def test_a_body_is_torn_off_beyond_the_reach_of_its_contacts() -> None:
+    """Where a loaded contact was not even listed any more, NumPy had no entry 0."""
+    model, data = load(more=DRIVEN)
+    data.ctrl[0] = 10.0  # 1e9 N on 8 kg: 250 m in a step
+    simulation = hf.EventDriven(model)
+    simulation.step(data)
+    assert 100.0 < data.qpos[2] < 1000.0
 
 
 @pytest.mark.parametrize("duration", [np.nan, np.inf, -1.0, "1"])

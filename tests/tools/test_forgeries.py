@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from fuzz.forgeries import FORGERIES, HONEST, Run, honest
 from holdfast.cli.verify import Verify
+from holdfast.errors import InputError
 from holdfast.tools.verify import Verdict, verify
 
 pytestmark = pytest.mark.jit
@@ -40,8 +42,18 @@ def test_a_forgery_does_not_pass(name: str) -> None:
     assert [each for each in failed(verdict) if not each.startswith("energy")], verdict
 
 
-def test_there_are_sixty_forgeries() -> None:
-    assert len(FORGERIES) >= 60
+def test_there_are_seventy_forgeries() -> None:
+    assert len(FORGERIES) >= 70
+
+
+@pytest.mark.parametrize("length", [2.0, 0.5, 1.001, 0.0])
+def test_quaternions_have_length_one(length: float) -> None:
+    """MuJoCo normalises a copy: whatever stood in the file passed."""
+    run = honest("tumble")
+    q = run.qpos.copy()
+    q[7, 3:7] *= length
+    with pytest.raises(InputError, match=r"qpos: holds a quaternion of length .* in sample 7"):
+        audit(replace(run, qpos=q))
 
 
 SCENE = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 1"><freejoint/>

@@ -11,6 +11,7 @@ from holdfast.batch.rollout_result import Rollout, RunFailure
 from holdfast.errors import InputError
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.loop import FULL_PHYSICS, RUNS
+from holdfast.mujoco.support import belongs, whole_number
 
 CONTROL = int(mujoco.mjtState.mjSTATE_CTRL)
 _USER = int(mujoco.mjtState.mjSTATE_USER)
@@ -23,13 +24,10 @@ class RolloutArrays:
                  nstep: Any, warmstart: Any, state: Any, sensordata: Any, data: Any
                  ) -> None:  # fmt: skip
         models = [model] if isinstance(model, mujoco.MjModel) else _sequence(model)
-        if int(control_spec) & ~_USER:
+        self.control_spec = whole_number("control_spec", control_spec)
+        if self.control_spec & ~_USER:
             raise InputError("control_spec", "can only contain bits in mjSTATE_USER")
-        if nstep is not None and (
-            isinstance(nstep, bool) or not isinstance(nstep, int | np.integer) or nstep < 0
-        ):
-            raise InputError("nstep", f"is {nstep!r}; expected a whole number of at least 0")
-        self.control_spec = int(control_spec)
+        nstep = None if nstep is None else whole_number("nstep", nstep)
         self.initial: Any = _array("initial_state", initial_state, 2)
         self.warmstart = _array("initial_warmstart", warmstart, 2)
         self.control = _array("control", control, 3)
@@ -47,15 +45,15 @@ class RolloutArrays:
         timed = {name: inputs[name] for name in ("control", "state", "sensordata")}
         self.nbatch, self.nstep = (
             nbatch,
-            _infer("steps", 1, 1 if nstep is None else int(nstep), timed),
+            _infer("steps", 1, 1 if nstep is None else nstep, timed),
         )
         self.models = models * nbatch if len(models) == 1 else models
         self._check_sizes(inputs)
         if control is None and isinstance(data, mujoco.MjData):
             self.control = _held_controls(self.models[0], data, self.control_spec)
         shape = nbatch, self.nstep
-        self.state = np.zeros((*shape, self.nstate)) if state is None else state
-        self.sensordata = np.zeros((*shape, self.nsensordata)) if sensordata is None else sensordata
+        self.state = _zeros((*shape, self.nstate)) if state is None else state
+        self.sensordata = _zeros((*shape, self.nsensordata)) if sensordata is None else sensordata
         for name, out in (("state", self.state), ("sensordata", self.sensordata)):
             if out.shape[:2] != shape:
                 raise InputError(name, f"has shape {out.shape}; expected {nbatch} runs of "
@@ -127,7 +125,7 @@ class RolloutArrays:
 
 def _held_controls(model: Any, data: Any, control_spec: int) -> np.ndarray | None:
     """The controls that data hold, (1, 1, ncontrol); None if data are not of the model."""
-    if data.signature != model.signature:
+    if not belongs(model, data):
         return None
     held = np.zeros(mujoco.mj_stateSize(model, control_spec))
     mujoco.mj_getState(model, data, held, control_spec)
@@ -155,12 +153,24 @@ def _sequence(models: Any) -> list[Any]:
     return found
 
 
+def _zeros(shape: tuple[int, int, int]) -> np.ndarray:
+    """An array for results; more than there is memory for is refused."""
+    try:
+        return np.zeros(shape)
+    except (MemoryError, ValueError) as error:
+        raise InputError("nstep", f"is {shape[1]} for {shape[0]} runs: there is no memory for so "
+                         "many states") from error  # fmt: skip
+
+
 def _array(name: str, given: Any, ndim: int) -> np.ndarray | None:
     """An input as doubles with so many dimensions, those missing put before the others."""
     if given is None:
         return None
     try:
-        array = np.ascontiguousarray(given, dtype=np.float64)
+        array = np.asarray(given)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(array.dtype)
+        array = np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(name, "is not an array of numbers") from error
     if array.ndim > ndim:

@@ -17,6 +17,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.loop import FULL_PHYSICS
 from holdfast.mujoco.record import Status
 from holdfast.mujoco.stepper import Stepper
+from holdfast.mujoco.support import belongs
 
 _DONE, _PAUSED, _UNCOUPLE = int(Status.DONE), int(Status.PAUSED), int(Status.UNCOUPLE)
 _KEPT = 8  # models whose steppers a thread keeps
@@ -47,7 +48,7 @@ class Worker:
         given = self.data
         if given is not None and not isinstance(given, mujoco.MjData):
             raise InputError("data", f"has {type(given).__name__}; expected mujoco.MjData")
-        if given is not None and given.signature == model.signature:
+        if given is not None and belongs(model, given):
             return given
         several = len(set(map(id, self.batch.models))) > 1
         if given is not None and not several:

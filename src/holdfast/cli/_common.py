@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -19,9 +20,33 @@ __all__ = [
     "contact_model",
     "creep_caption",
     "exit_code",
+    "plain",
     "progress_bar",
+    "say",
+    "text",
     "write_outputs",
 ]
+
+
+def plain(said: object) -> str:
+    """One line that a terminal shows as it is.
+
+    Names of scenes and files are data: what would move a cursor or turn text around is spelled out.
+    """
+    line = re.sub(r"\s*[\n\r\t\v\f]\s*", " ", str(said).strip())
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+
+
+def text(said: object, style: str = "") -> Any:
+    """The same for tables and consoles of rich: no markup, no emoji."""
+    from rich.text import Text
+
+    return Text(plain(said), style)
+
+
+def say(said: object) -> None:
+    """Print one line to stderr."""
+    print(f"holdfast: {plain(said)}", file=sys.stderr, flush=True)
 
 
 def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
@@ -32,21 +57,29 @@ def exit_code(run: Callable[[Any], int]) -> Callable[[Any], int]:
         try:
             return run(command)
         except HoldfastError as error:
-            print(f"holdfast: {error}", file=sys.stderr)
+            say(error)
             return 1 if isinstance(error, SolveError) else 2
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            print(f"holdfast: {error}", file=sys.stderr)
+            say(error)
             return 2
 
     return guarded
 
 
 def check_outputs(
-    video: Path | None, picture: Path | None, *, force: bool, others: Sequence[Path | None] = ()
+    video: Path | None,
+    picture: Path | None,
+    *,
+    force: bool,
+    others: Sequence[Path | None] = (),
+    inputs: Sequence[Path | None] = (),
 ) -> tuple[Path | None, Path | None]:
     """Refuse, before a run, what could not be drawn or written after it; `force` overwrites.
 
-    Nor may one be written over the other, or over one of the other files of the run.
+    Nor may one be written over the other, or over one of the other files of the run, be they
+    written or read.
 
     Returns:
         The paths without links.
@@ -61,7 +94,7 @@ def check_outputs(
     for k, (path, endings, name) in enumerate(asked):
         if path is not None:
             tools.check_ending(path, endings, name)
-            places[k] = place = files.check_output(path, force=force, name=name)
+            places[k] = place = files.check_output(path, force=force, name=name, inputs=inputs)
             tools.check_ending(place, endings, name)
             if any(other is not None and place == Path(other).resolve() for other in others):
                 raise InputError(name, f"{path} is written already; name another file")
@@ -90,7 +123,7 @@ def write_outputs(
 def say_place(wanted: Path, place: Path) -> None:
     """Say where a file is that could not be written where it should."""
     if place != wanted:
-        print(f"holdfast: {wanted} could not be written; the file is {place}", file=sys.stderr)
+        say(f"{wanted} could not be written; the file is {place}")
 
 
 def check_camera(model: Any, camera: str | None) -> str:

@@ -1,8 +1,9 @@
-"""Ctrl-C ends a command within a second, with one line.
+"""Ctrl-C ends a command within a second, with one line that says what was saved.
 
 The first Ctrl-C raises KeyboardInterrupt in the command, which may save what there is. What does
 not come to an end by that, because it is in the middle of a long call of C, is ended from another
-thread; but never while a file is being written.
+thread; but never while a file is being written. Ctrl-C in the middle of that is answered when the
+file is whole: what took long to compute is not lost.
 """
 
 from __future__ import annotations
@@ -15,32 +16,90 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-INTERRUPTED = 130
-CLOSED_PIPE = (
-    141  # what a shell reports of a process that SIGPIPE ended  # what shells expect after Ctrl-C
-)
+INTERRUPTED = 130  # what shells expect after Ctrl-C
+CLOSED_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 PATIENCE = 0.8  # [s] until a command is ended that does not end by itself
 
-_saving = threading.Lock()
+
+class _Ending:
+    """How the command of this process ends.
+
+    Attributes:
+        saved: what the line says that is printed after Ctrl-C.
+        said: whether that line was printed.
+        saving: whether a file is being written.
+        pressed: whether Ctrl-C came meanwhile.
+        lock: of printing the line; the process is ended by who has it.
+    """
+
+    def __init__(self) -> None:
+        self.saved, self.said = "nothing was saved", False
+        self.saving = self.pressed = False
+        self.lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+
+    def wait(self) -> None:
+        """End the process from another thread, if it does not end by itself."""
+        self._timer = threading.Timer(PATIENCE, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def hold(self) -> bool:
+        """Do not end the process for now; return whether it was about to end."""
+        with self.lock:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        return timer is not None
+
+    def say(self, where: str = "") -> None:
+        """Print the line, once."""
+        with self.lock:
+            if not self.said:
+                self.said = True
+                print(f"holdfast: interrupted{where}; {self.saved}", file=sys.stderr, flush=True)
+
+    def _end(self) -> None:
+        with self.lock:
+            if self._timer is threading.current_thread():  # else it was held
+                self.say()
+                os._exit(INTERRUPTED)
+
+
+_ending = _Ending()
+
+
+def note_saved(text: str) -> None:
+    """Let the line after Ctrl-C say what was saved."""
+    _ending.saved = text
+
+
+def say_interrupted(where: str = "") -> None:
+    """Print the line after Ctrl-C, unless it was printed already."""
+    _ending.say(where)
 
 
 @contextmanager
 def saving() -> Iterator[None]:
-    """Work that is not ended from outside: a file is written."""
-    with _saving:
+    """A file is written: neither is the process ended meanwhile, nor is Ctrl-C answered."""
+    _ending.saving, ends = True, False
+    try:
+        ends = _ending.hold()
         yield
-
-
-def _end() -> None:
-    with _saving:
-        print("holdfast: interrupted", file=sys.stderr, flush=True)
-        os._exit(INTERRUPTED)
+    finally:
+        _ending.saving = False
+        pressed, _ending.pressed = _ending.pressed, False
+        if ends or pressed:
+            _ending.wait()
+    if pressed and not ends:
+        raise KeyboardInterrupt
 
 
 def _interrupt(_number: int, _frame: Any) -> None:
-    timer = threading.Timer(PATIENCE, _end)
-    timer.daemon = True
-    timer.start()
+    if _ending.saving:
+        _ending.pressed = True
+        return
+    _ending.wait()
     raise KeyboardInterrupt
 
 
@@ -53,8 +112,9 @@ def run(command: Callable[[], int | None]) -> NoReturn:
         signal.signal(signal.SIGINT, _interrupt)
     try:
         code = command() or 0
+        sys.stdout.flush()  # or a closed pipe is met when nobody can handle it
     except KeyboardInterrupt:
-        print("holdfast: interrupted; nothing was saved", file=sys.stderr)
+        say_interrupted()
         code = INTERRUPTED
     except BrokenPipeError:
         os._exit(CLOSED_PIPE)  # the interpreter would try to flush, and complain

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from holdfast.cli._common import exit_code, progress_bar, say_place
+from holdfast.cli._common import exit_code, plain, progress_bar, say, say_place, text
+from holdfast.cli._interrupt import note_saved, saving
 
 SceneName = Literal["grasp", "quadruped", "pile of 20"]
 TITLES = {
@@ -74,16 +74,21 @@ class Bench:
                 for each in found.sections
             ],
         }  # fmt: skip
-        text = json.dumps(result, indent=1)
+        told = json.dumps(result, indent=1)
         if out is not None:
-            content = (text + "\n").encode()
-            say_place(out, files.write_somewhere(out, lambda stream: stream.write(content)))
+            content = (told + "\n").encode()
+            with saving():
+                place = files.write_somewhere(
+                    out, lambda stream: stream.write(content), force=self.force
+                )
+                note_saved(f"the results are saved in {plain(place)}")
+            say_place(out, place)
         if self.format == "json":
-            print(text)
+            print(told)
         else:
             _print(result)
         for warning in found.warnings:
-            print(f"holdfast: {warning}", file=sys.stderr)
+            say(warning)
         return 0
 
 
@@ -104,7 +109,7 @@ def _print(result: dict[str, Any]) -> None:
         notes = "; ".join(section["notes"])
         if section["rows"]:
             title = f"{TITLES[section['part']]}: {section['scene']}, {section['contacts']} contacts"
-            table = Table(title=title, caption=notes or None)
+            table = Table(title=title, caption=text(notes, "table.caption") if notes else None)
             table.add_column("")
             for heading in ("µs", "ratio", "quartiles", "residual"):
                 table.add_column(heading, justify="right", no_wrap=True)
@@ -112,7 +117,7 @@ def _print(result: dict[str, Any]) -> None:
                 table.add_row(*_cells(row))
             console.print(table)
         elif notes:
-            console.print(f"{section['scene']}: {notes}", style="dim")
+            console.print(text(f"{section['scene']}: {notes}", "dim"))
     console.print(LEGEND, style="dim")
 
 

@@ -18,6 +18,7 @@ from holdfast.cli._common import (
     creep_caption,
     exit_code,
     progress_bar,
+    text,
     write_outputs,
 )
 
@@ -76,8 +77,11 @@ class Compare:
 
         files.check_duration(self.duration)
         contact = contact_model(self.contact, self.mu_v)
-        video, picture = check_outputs(self.video, self.picture, force=self.force)
+        video, picture = check_outputs(
+            self.video, self.picture, force=self.force, inputs=(self.scene, self.control)
+        )
         model = files.load_scene(self.scene)
+        files.step_count(self.duration, model)
         camera = check_camera(model, self.camera)
         data = mujoco.MjData(model)
         files.set_keyframe(model, data, self.keyframe)
@@ -115,21 +119,20 @@ def print_rows(title: str, rows: list[Any]) -> None:
     """Print a table that fits into 80 columns."""
     from rich import box
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     from holdfast.tools.compare import HEADINGS, LEGEND, remarks, rows_as_text
 
     table = Table(
-        title=escape(title),  # names are data, not markup
+        title=text(title, "table.title"),
         box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False, show_edge=False,
     )  # fmt: skip
     for i, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=i > 0)
     for cells in rows_as_text(rows):
-        table.add_row(*map(escape, cells))
+        table.add_row(*map(text, cells))
     console = Console()
     console.print(table)
     for remark in remarks(rows):
-        console.print(remark, style="yellow", highlight=False)
+        console.print(text(remark, "yellow"))
     console.print(LEGEND, style="dim")

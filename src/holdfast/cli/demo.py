@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from holdfast import lcp
-from holdfast.cli._common import check_outputs, exit_code, progress_bar
+from holdfast.cli._common import check_outputs, exit_code, plain, progress_bar, say
 from holdfast.errors import InputError
 from holdfast.experiments.grasp.scene import grasp
 from holdfast.experiments.maximal import Scene
@@ -106,7 +106,7 @@ class Demo:
         try:
             return check_outputs(self.video, self.picture, force=self.force)
         except NoPictureError as error:
-            print(f"holdfast: no picture, {error}", file=sys.stderr)
+            say(f"no picture, {error}")
             return None, None
 
     def _show(self, *, quiet: bool) -> list[Any]:
@@ -127,11 +127,11 @@ class Demo:
         size = {"width": self.width, "height": 3 * self.width // 4}
         if picture is not None:
             place = draw_all(picture, shown, **size)
-            print(self.picture if place == picture else place, file=sys.stderr)
+            print(plain(self.picture if place == picture else place), file=sys.stderr)
         if video is not None:
             with progress_bar(f"drawing {video.name}", quiet=quiet) as progress:
                 place = film_all(video, shown, **size, progress=progress)
-            print(self.video if place == video else place, file=sys.stderr)
+            print(plain(self.video if place == video else place), file=sys.stderr)
 
 
 def _as_json(shown: Any) -> dict[str, Any]:

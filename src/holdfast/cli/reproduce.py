@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import exit_code
-from holdfast.cli._interrupt import INTERRUPTED, saving
+from holdfast.cli._common import exit_code, plain, text
+from holdfast.cli._interrupt import INTERRUPTED, note_saved, saving, say_interrupted
+from holdfast.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Reproduce:
         from holdfast.experiments import provenance, registry, runner
         from holdfast.experiments.report import writer
 
+        if self.seed < 0:
+            raise InputError("seed", f"is {self.seed}; expected a whole number of at least 0")
         experiments = [registry.load(name, seed=self.seed) for name in registry.names_of(self.what)]
         settings = {"quick": self.quick, "seed": self.seed}
         folder = runner.Folder(self.out, provenance.stamp(**settings), self.resume)
@@ -51,10 +54,10 @@ class Reproduce:
             with runner.bars(quiet=self.format == "json") as progress:
                 results = runner.run(experiments, folder, quick=self.quick, progress=progress)
         except KeyboardInterrupt:
-            print(f"holdfast: interrupted; {folder.count()} finished trials are saved in "
-                  f"{self.out}; run the same command with --resume to continue",
-                  file=sys.stderr)  # fmt: skip
+            self._note(folder.count())
+            say_interrupted()
             return INTERRUPTED
+        self._note(folder.count())
         sections = [
             section for each in experiments for section in each.sections(results[each.name])
         ]
@@ -66,6 +69,10 @@ class Reproduce:
             page = writer.write(self.out, sections, origin)
         self._print(page, writer.targets(sections))
         return 0
+
+    def _note(self, count: int) -> None:
+        note_saved(f"{count} finished trials are saved in {plain(self.out)}; run the same command "
+                   "with --resume to continue")  # fmt: skip
 
     def _command(self) -> str:
         """This command, without what only says how to get there."""
@@ -80,7 +87,6 @@ class Reproduce:
             print()
             return
         from rich.console import Console
-        from rich.markup import escape
         from rich.table import Table
 
         from holdfast.experiments.report.page import shown
@@ -91,7 +97,7 @@ class Reproduce:
             for name in ("target", "asked", "measured", "met"):
                 table.add_column(name, justify="right" if name == "measured" else "left")
             for row in targets:
-                table.add_row(*(escape(shown(row[name]).strip("*")) for name in
+                table.add_row(*(text(shown(row[name]).strip("*")) for name in
                                 ("target", "asked", "measured", "met")))  # fmt: skip
             console.print(table)
-        console.print(escape(str(page)), soft_wrap=True)
+        console.print(text(page), soft_wrap=True)

@@ -16,10 +16,13 @@ from holdfast.cli._common import (
     check_outputs,
     contact_model,
     exit_code,
+    plain,
     progress_bar,
+    say,
+    text,
     write_outputs,
 )
-from holdfast.cli._interrupt import INTERRUPTED, saving
+from holdfast.cli._interrupt import INTERRUPTED, note_saved, saving, say_interrupted
 from holdfast.errors import HoldfastError, InputError
 
 
@@ -77,9 +80,14 @@ class Simulate:
         files.check_duration(self.duration)
         if self.every < 1:
             raise InputError("every", f"is {self.every}; expected a whole number of at least 1")
+        read = (self.scene, self.control)
         contact = contact_model(self.contact, self.mu_v)
-        out = None if self.out is None else files.check_output(self.out, force=self.force)
-        video, picture = check_outputs(self.video, self.picture, force=self.force, others=(out,))
+        out = None if self.out is None else files.check_output(
+            self.out, force=self.force, inputs=read
+        )  # fmt: skip
+        video, picture = check_outputs(
+            self.video, self.picture, force=self.force, others=(out,), inputs=read
+        )
 
         model = files.load_scene(self.scene)
         camera = check_camera(model, self.camera)
@@ -87,7 +95,7 @@ class Simulate:
         files.set_keyframe(model, data, self.keyframe)
         control = files.load_control(self.control, model) if self.control else None
         recording = Recording(self._metadata(model))
-        steps = max(1, round(self.duration / model.opt.timestep))
+        steps = files.step_count(self.duration, model)
         film = Film(model, f"holdfast, {self.contact}") if self.video or self.picture else None
         code = 0
         try:
@@ -105,25 +113,34 @@ class Simulate:
             code = INTERRUPTED
         except HoldfastError as error:
             code = 1
-            print(f"holdfast: stopped at {data.time:.6g} s: {error}", file=sys.stderr)
-        saved = "nothing was saved"
+            say(f"stopped at {data.time:.6g} s: {error}")
         if out is not None and recording.time:
-            with saving():
-                place = recording.save(out)
-            saved = f"{recording.count()} states are saved in {place if place != out else self.out}"
-            if place != out:
-                print(f"holdfast: {self.out} could not be written; {saved}", file=sys.stderr)
+            try:
+                self._save(recording, out, quick=code == INTERRUPTED)
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+                if not recording.saved:  # it came a moment before
+                    self._save(recording, out, quick=True)
         if code == INTERRUPTED:  # drawing takes longer than Ctrl-C may
-            print(f"holdfast: interrupted at {recording.summary.simulated:.6g} s; {saved}",
-                  file=sys.stderr)  # fmt: skip
+            say_interrupted(f" at {recording.summary.simulated:.6g} s")
             if self.format == "human":
                 return code
         elif film is not None:
             write_outputs([film], video, picture, camera=camera, quiet=self.format == "json")
         self._print(recording)
         if self.events and self.format == "human":
-            print(recording.log)
+            print("\n".join(map(plain, str(recording.log).splitlines())))
         return code
+
+    def _save(self, recording: Any, out: Path, *, quick: bool) -> None:
+        """Write the trajectory, and say where it is if that is elsewhere."""
+        with saving():
+            place = recording.save(out, force=self.force, quick=quick)
+            where = self.out if place == out else place
+            saved = f"{recording.count()} states are saved in {plain(where)}"
+            note_saved(saved)
+        if place != out:
+            say(f"{self.out} could not be written; {saved}")
 
     def _metadata(self, model: Any) -> dict[str, Any]:
         import holdfast
@@ -153,10 +170,9 @@ class Simulate:
             print()
             return
         from rich.console import Console
-        from rich.markup import escape
         from rich.table import Table
 
-        title = escape(f"{self.scene.name}, {s.simulated:g} s")  # names are data, not markup
+        title = text(f"{self.scene.name}, {s.simulated:g} s", "table.title")
         table = Table(title=title, show_header=False)
         table.add_row("steps", str(s.steps))
         table.add_row("time of a step", f"{1e6 * s.seconds_per_step:.0f} µs")
@@ -174,6 +190,6 @@ class Simulate:
         for pair, (needs, declared) in sorted(s.required_friction.items()):
             over = "  exceeded" if needs > declared else ""
             table.add_row(
-                escape(f"friction, {pair}"), f"needs {needs:.3g}, declared {declared:.3g}{over}"
+                text(f"friction, {pair}"), f"needs {needs:.3g}, declared {declared:.3g}{over}"
             )
         Console().print(table)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,19 +14,19 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import check_camera, check_outputs, exit_code, write_outputs
-from holdfast.cli._interrupt import INTERRUPTED
+from holdfast.cli._common import check_camera, check_outputs, exit_code, plain, write_outputs
+from holdfast.cli._interrupt import INTERRUPTED, note_saved, say_interrupted
 from holdfast.errors import InputError
 
 
 @contextmanager
-def _said_when_interrupted(text: str) -> Iterator[None]:
-    """Print a text as soon as Ctrl-C is pressed: workers may take a while to end."""
+def _said_when_interrupted() -> Iterator[None]:
+    """Say what is saved as soon as Ctrl-C is pressed: workers may take a while to end."""
     before: Any = signal.getsignal(signal.SIGINT)
 
     def interrupted(number: int, frame: Any) -> None:
         signal.signal(signal.SIGINT, before)
-        print(text, file=sys.stderr, flush=True)
+        say_interrupted()
         before(number, frame)
 
     if not callable(before):  # ignored, as in the background of some shells
@@ -102,25 +101,23 @@ class Sweep:
             return self._show(cases)
         video, picture = self._outputs(plan, out)
         begin = time.monotonic()
-        advice = (f"holdfast: interrupted; finished cases are saved in {journal_of(out)}; run the "
-                  "same command again to continue")  # fmt: skip
+        note_saved(f"finished cases are saved in {plain(journal_of(out))}; run the same command "
+                   "again to continue")  # fmt: skip
         try:
-            with _said_when_interrupted(advice):
+            with _said_when_interrupted():
                 table = sweep(
                     plan.task, cases, out, workers=self.workers, backend=self.backend,
                     scheduler=self.scheduler, seed=plan.seed, retry_failed=self.retry_failed,
                     fresh=self.fresh, progress=self.format == "human",
                 )  # fmt: skip
         except KeyboardInterrupt:
+            say_interrupted()
             return INTERRUPTED
+        note_saved(f"{plain(table.path)} is complete; nothing was drawn")
         self._print(table, time.monotonic() - begin)
         if len(table.failed) == len(table) and not self.case:
             return 1
-        try:
-            self._draw(plan.task, cases, table, video, picture)
-        except KeyboardInterrupt:
-            print(f"interrupted: {table.path} is complete; nothing was drawn", file=sys.stderr)
-            return INTERRUPTED
+        self._draw(plan.task, cases, table, video, picture)
         return 1 if len(table.failed) == len(table) else 0
 
     def _outputs(self, plan: Any, out: Path) -> tuple[Path | None, Path | None]:
@@ -158,7 +155,7 @@ class Sweep:
         if not quiet:
             numbers = " and ".join(str(each.number) for each in chosen)
             files = ", ".join(str(path) for path in (self.video, self.picture) if path)
-            print(f"{files}: case{'s' if len(chosen) > 1 else ''} {numbers}")
+            print(f"{plain(files)}: case{'s' if len(chosen) > 1 else ''} {numbers}")
 
     def _show(self, cases: list[Any]) -> int:
         if self.format == "json":
@@ -166,7 +163,7 @@ class Sweep:
         else:
             print(f"{len(cases)} cases; the first:")
             for case in cases[:3]:
-                print("  " + ", ".join(f"{name} = {value}" for name, value in case.items()))
+                print("  " + plain(", ".join(f"{name} = {case[name]}" for name in case)))
         return 0
 
     def _print(self, table: Any, seconds: float) -> None:
@@ -177,6 +174,7 @@ class Sweep:
                 "errors": dict(errors.most_common(10)), "seconds": round(seconds, 3),
             }, indent=1))  # fmt: skip
             return
-        print(f"{table.path}: {len(table)} cases, {len(table.failed)} failed, {seconds:.1f} s")
+        done = f"{len(table)} cases, {len(table.failed)} failed, {seconds:.1f} s"
+        print(f"{plain(table.path)}: {done}")
         for error, count in errors.most_common(3):
-            print(f"  {count} × {error}")
+            print(f"  {count} × {plain(error)}")

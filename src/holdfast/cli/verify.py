@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from holdfast.cli._common import ContactName, exit_code, progress_bar
+from holdfast.cli._common import ContactName, exit_code, progress_bar, text
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Verify:
     """Tolerance of the part of the motion along equalities that their law does not explain."""
     motion: float = 0.02
     """Tolerance of the part of a displacement that the velocities do not explain, relative."""
+    drift: float = 1e-3
+    """The same of the whole way while nothing happens: small parts add up."""
     slip: float = 1e-6
     """Tolerance of sliding where contacts must not slide [m/s]."""
     contact: ContactName | None = None
@@ -77,6 +79,7 @@ class Verify:
             limit=self.limit,
             equality=self.equality,
             motion=self.motion,
+            drift=self.drift,
             slip=self.slip,
         )
         with progress_bar("verifying", quiet=self.format == "json") as progress:
@@ -103,12 +106,12 @@ class Verify:
             print()
             return
         from rich.console import Console
-        from rich.markup import escape
         from rich.table import Table
 
         from holdfast.tools.verify import HEADINGS
 
-        table = Table(title=escape(f"{self.trajectory.name}, {verdict.samples} samples"))
+        title = text(f"{self.trajectory.name}, {verdict.samples} samples", "table.title")
+        table = Table(title=title)
         for heading in HEADINGS:
             table.add_column(heading, justify="left" if heading == "check" else "right")
         for cells in verdict.rows_as_text():
@@ -116,5 +119,5 @@ class Verify:
         console = Console()
         console.print(table)
         for note in verdict.notes:
-            console.print(escape(note))
+            console.print(text(note))
         console.print("verdict: pass" if verdict.passed else "verdict: FAIL")

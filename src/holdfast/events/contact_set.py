@@ -39,6 +39,7 @@ class Listing:
         geoms, bodies: (n, 2); geoms are negative for limits, and bodies the world.
         gap: (n,) signed distance [m, rad].
         mu: (n,) declared coefficient of sliding.
+        mu_more: (3, n) of torsion, and of rolling about both tangents [m].
         place: (n, 6) point and normal; of a limit, which side it is.
         size: mean size of the model's bodies [m].
     """
@@ -52,7 +53,7 @@ class Listing:
         self.numbers, self.place, self.size = numbers, place, size
         self.contact, self.first, self.dim = numbers[0], numbers[1], numbers[2]
         self.geoms, self.bodies = numbers[3:5].T, numbers[5:7].T
-        self.gap, self.mu = lengths
+        self.gap, self.mu, self.mu_more = lengths[0], lengths[1], lengths[2:]
 
     def __len__(self) -> int:
         return self.first.shape[0]
@@ -136,6 +137,7 @@ class Listing:
             loss=loss,
             size=self.size,
             mu=self.mu[contacts],
+            mu_more=self.mu_more[:, contacts],
             geoms=self.geoms[contacts],
             bodies=self.bodies[contacts],
             place=self.place[contacts],
@@ -147,12 +149,12 @@ def listing(private: PrivateModel, data: Any) -> Listing:
     """Sort what `mj_makeConstraint` listed."""
     contact = data.contact
     ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
-    found, distances = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
+    found, distances = np.empty((7, data.ncon), dtype=np.int64), np.empty((5, data.ncon))
     n, size, rows = contact_rows(private, data, ne + nf + nl, found, distances)
     error, target = data.efc_pos[:ne].copy(), np.zeros(ne)
     if ne and private.model.nmocap:
         target = driven_speeds(private.model, data.efc_id[:ne], error, private.h)
-    numbers, lengths = np.empty((7, n + nl), dtype=np.int64), np.empty((2, n + nl))
+    numbers, lengths = np.empty((7, n + nl), dtype=np.int64), np.empty((5, n + nl))
     place = np.empty((n + nl, 6))
     count = sort_contacts(
         found, distances, contact.pos, contact.frame, data.efc_type, data.efc_id, data.efc_pos,
@@ -201,7 +203,7 @@ def sort_contacts(
             if again and distances[0, i] < lengths_out[0, before]:  # the nearer one stays
                 for j in range(7):
                     numbers_out[j, before] = found[j, i]
-                for j in range(2):
+                for j in range(5):
                     lengths_out[j, before] = distances[j, i]
                 for j in range(6):
                     place_out[before, j] = place_out[k, j]
@@ -210,14 +212,16 @@ def sort_contacts(
             continue
         for j in range(7):
             numbers_out[j, k] = found[j, i]
-        for j in range(2):
+        for j in range(5):
             lengths_out[j, k] = distances[j, i]
         k += 1
     for row in range(start, start + limits):
         numbers_out[0, k], numbers_out[1, k], numbers_out[2, k] = -1, row, 1
         numbers_out[3, k], numbers_out[4, k] = -1 - efc_type[row], -1 - efc_id[row]
         numbers_out[5, k] = numbers_out[6, k] = 0
-        lengths_out[0, k], lengths_out[1, k] = efc_pos[row], 0.0
+        lengths_out[0, k] = efc_pos[row]
+        for j in range(1, 5):
+            lengths_out[j, k] = 0.0
         for j in range(6):
             place_out[k, j] = 0.0
         if row > start and efc_type[row] == efc_type[row - 1] and efc_id[row] == efc_id[row - 1]:

@@ -74,6 +74,7 @@ class Rows:
     loss: np.ndarray
     size: float
     mu: np.ndarray
+    mu_more: np.ndarray
     geoms: np.ndarray
     bodies: np.ndarray
     place: np.ndarray
@@ -130,6 +131,7 @@ class Rows:
             J=self.efc_J[self.equality],
             c_J=self.target,
             R=self.efc_J[R_row],
+            mu_R=self.mu_more[:, contacts][R_row - first[R_contact] - 3, R_contact],
             R_contact=R_contact,
             U=self.U[limits],
             c_U=np.minimum(-self.limit_gap[limits] / self.h, 0.0),
@@ -165,7 +167,7 @@ def gather(
         private.list_reachable(data)
     h = private.h
     ne, nf, nl = data.ne, data.nf, data.nl  # in this order, then contacts
-    numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((2, data.ncon))
+    numbers, lengths = np.empty((7, data.ncon), dtype=np.int64), np.empty((5, data.ncon))
     n, size, efc_J = contact_rows(private, data, ne + nf + nl, numbers, lengths)
     position = data.efc_pos  # only now: rows may have been listed again, elsewhere
     error = position[:ne].copy()
@@ -191,6 +193,7 @@ def gather(
         loss=h * data.efc_frictionloss[ne : ne + nf],
         size=private.size,
         mu=lengths[1, :n],
+        mu_more=lengths[2:, :n],
         geoms=numbers[3:5, :n].T,
         bodies=numbers[5:7, :n].T,
         place=np.column_stack([data.contact.pos, data.contact.frame])[numbers[0, :n]],
@@ -239,7 +242,8 @@ def list_contacts(
 
     Rows before `start` belong to no contact. numbers_out (7, ncon) is filled with the number in
     MuJoCo's list, the first row, the rows with friction (1, 3, 4 or 6), the two geoms, and the two
-    bodies; lengths_out (2, ncon) with the gap and the coefficient of sliding friction.
+    bodies; lengths_out (5, ncon) with the gap and the coefficients of sliding friction, of torsion,
+    and of rolling about both tangents.
     """
     n, k = 0, start
     for i in range(address.shape[0]):
@@ -259,6 +263,8 @@ def list_contacts(
             numbers_out[5 + e, n] = geom_body[g] if g >= 0 else -1
         lengths_out[0, n] = dist[i]
         lengths_out[1, n] = 0.0 if dim == 1 else min(friction[i, 0], friction[i, 1])
+        for e in range(2, 5):
+            lengths_out[e, n] = friction[i, e] if friction[i, e] > NO_FRICTION else 0.0
         n += 1
         k += dims[i]
     return n, k

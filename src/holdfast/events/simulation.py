@@ -35,10 +35,12 @@ from holdfast.events.transitions import NOTHING, Touching, Transitions
 from holdfast.lcp.checks import check_choice
 from holdfast.models import ContactModel, Coulomb
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.claim import Claim, alone
 from holdfast.mujoco.pipeline import forward_in_python
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.smooth import LARGEST, is_finite
 from holdfast.mujoco.support import (
+    MOST,
     UnsupportedError,
     check_data,
     check_finite,
@@ -129,10 +131,12 @@ class EventDriven:
             )
         check_choice("integrator", integrator, ("rk4", "symplectic_euler"))
         self.contact, self.integrator = contact, integrator
-        self._choices = {"laws": None if laws is None else dict(laws), "integrator": integrator}
+        self._choices = {"laws": dict(laws) if isinstance(laws, Mapping) else laws,
+                         "integrator": integrator}  # fmt: skip
         self.private = PrivateModel(model)
         if self.private.adhesive:
             raise UnsupportedError("adhesion", "is not supported here; use hf.Stepper")
+        self._in_use = Claim()
         self.events = EventLog()
         self.smallest_gap = np.inf
         self.solve: Solve = nearest
@@ -150,6 +154,7 @@ class EventDriven:
         """The model that is simulated."""
         return self.private.user
 
+    @alone
     def reset(self) -> None:
         """Forget all events and contacts, as if the simulation were new."""
         self.events.clear()
@@ -184,11 +189,21 @@ class EventDriven:
             EventError: a step could not be completed. It carries the state it got to; `data` and
                 the log of events are what they were before the call.
             InputError: NaN in the state, or a negative duration.
+            HoldfastError: the simulation is in the middle of a step, in another thread or because a
+                callback calls it.
         """
-        if not isinstance(duration, int | float | np.number) or not 0.0 <= duration < np.inf:
+        number = isinstance(duration, int | float | np.number) and not isinstance(duration, bool)
+        if not number or np.iscomplexobj(duration) or not 0.0 <= duration < np.inf:
             raise InputError("duration", f"is {duration!r}; it must be finite and not negative")
         check_timestep(self.model)
+        if float(duration) / self.model.opt.timestep > MOST:
+            raise InputError("duration", f"is {duration!r}: too many steps of "
+                             f"{self.model.opt.timestep:g} s")  # fmt: skip
         check_data(self.model, data)
+        self._advance_or_restore(data, float(duration))
+
+    @alone
+    def _advance_or_restore(self, data: Any, duration: float) -> None:
         before = np.empty(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, data, before, _STATE)
         if not is_finite(before):
@@ -215,6 +230,7 @@ class EventDriven:
         steps = int(np.ceil(duration / h * (1.0 - 1e-12)))
         for k in range(steps):
             probe.follow(data)
+            self._check_bounds(probe.state())
             if mujoco.get_mjcb_control() is not None:
                 forward_in_python(self.private, data)  # the user's function may look at anything
                 probe.follow(data)
@@ -353,9 +369,8 @@ class EventDriven:
             there: (k,) where sustained contacts are in its listing, or -1.
             flow: the motion.
         """
-        if there.size == 0:
-            return True
-        gap = np.where(there >= 0, arrival.listed.gap[np.maximum(there, 0)], 0.0)
+        gap = np.zeros(len(there))  # of those that are beyond reach: they carry nothing any more
+        gap[there >= 0] = arrival.listed.gap[there[there >= 0]]
         drift = np.where(flow.loaded, np.abs(gap), -gap).max(initial=0.0)
         return bool(drift <= DRIFT[flow.name] * self._size)
 

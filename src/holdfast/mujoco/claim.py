@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
+from functools import wraps
 from types import FrameType
+from typing import Any
 
 from holdfast.errors import HoldfastError
 
@@ -43,6 +46,21 @@ class Claim:
         """The call with this frame has ended; does nothing if another one has the claim."""
         if self._holder.get(0) is frame:
             self._holder.pop(0, None)
+
+
+def alone(method: Callable[..., Any]) -> Any:
+    """Let a method of an object with a claim `_in_use` run only while no other one has it."""
+
+    @wraps(method)
+    def claimed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe()
+        try:
+            self._in_use.take(frame)
+            return method(self, *args, **kwargs)
+        finally:
+            self._in_use.leave(frame)
+
+    return claimed
 
 
 def _runs(frame: FrameType) -> bool:

@@ -79,6 +79,9 @@ class PairLaws:
     def __init__(self, model: Any, laws: Mapping[Any, Law] | None, default: Law) -> None:
         self.default = default
         rules: list[tuple[float, set[int], set[int], Law]] = []
+        if laws is not None and not isinstance(laws, Mapping):
+            raise InputError("laws", f"is {laws!r}; expected laws by pairs of names, such as "
+                             "{('finger', 'cube'): hf.stick()}")  # fmt: skip
         for pair, law in dict(laws or {}).items():
             rules.append(_rule(model, pair, law, from_python=True))
         for pair, law in from_mjcf(model).items():

@@ -18,6 +18,7 @@ from holdfast.errors import HoldfastError, StepWarning
 from holdfast.models import ContactModel
 from holdfast.mujoco import c_api, smooth
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.claim import Claim, alone
 from holdfast.mujoco.history import History, no_data
 from holdfast.mujoco.memory import StepMemory
 from holdfast.mujoco.options import StepOptions
@@ -49,6 +50,7 @@ class Stages(StepMemory):
     def __init__(self, model: Any, contact: ContactModel | Law | None, laws: PairLaws,
                  options: StepOptions, own_way: bool) -> None:  # fmt: skip
         self.contact, self.options = contact, options
+        self._in_use = Claim()
         self._own_way = own_way
         self._tell: Tell = tell_user  # what warns
         self._resets = True  # whether MuJoCo's reset applies to a state that diverges
@@ -238,6 +240,7 @@ class Stages(StepMemory):
 
     # --- stage by stage --------------------------------------------------------------------------
 
+    @alone
     def smooth(self, data: Any) -> None:
         """Stage 1 of a step alone: kinematics, contacts within reach, smooth forces."""
         self._ready(data)
@@ -283,6 +286,7 @@ class Stages(StepMemory):
         self._go_on(data)
         self._stepped = self._whole = True
 
+    @alone
     def constraints(self, data: Any) -> Outcome:
         """The constraints of the next step and its free motion, as arrays; nothing is solved.
 
@@ -324,7 +328,8 @@ class Stages(StepMemory):
         """Let another contact model find the motion."""
         outcome = self._free_motion()
         contact: Any = self.contact
-        solve_by_model(outcome, contact, self.private.size)
+        with np.errstate(over="ignore", invalid="ignore"):  # of what diverges: that is told
+            solve_by_model(outcome, contact, self.private.size)
         _, answer, *_ = carve_in_python(self.record)
         answer.impulse[:], answer.velocity[:] = outcome.impulse, outcome.velocity
         answer.state[:] = outcome.state

@@ -14,14 +14,14 @@ from holdfast.contact.solution import ContactSolution
 from holdfast.errors import InputError
 from holdfast.models import ContactModel
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.claim import Claim
+from holdfast.mujoco.claim import alone
 from holdfast.mujoco.contacts import Contacts
 from holdfast.mujoco.history import no_data
 from holdfast.mujoco.options import DEFAULT, StepOptions
 from holdfast.mujoco.pair_laws import PairLaws, law_of_model
 from holdfast.mujoco.record import Stage, Status
 from holdfast.mujoco.stages import Stages
-from holdfast.mujoco.support import whole_number
+from holdfast.mujoco.support import MOST, whole_number
 
 _DONE, _PAUSED = int(Status.DONE), int(Status.PAUSED)
 
@@ -93,9 +93,9 @@ class Stepper(Stages):
         if not isinstance(options, StepOptions):
             raise InputError("options", f"is {options!r}; expected holdfast.mujoco.StepOptions")
         default = law_of_model(contact)
-        self._choices = {"laws": None if laws is None else dict(laws), "equalities": equalities,
-                         "limits": limits, "contacts": contacts, "correct": correct,
-                         "strict": strict, "options": options}  # fmt: skip
+        self._choices = {"laws": dict(laws) if isinstance(laws, Mapping) else laws,
+                         "equalities": equalities, "limits": limits, "contacts": contacts,
+                         "correct": correct, "strict": strict, "options": options}  # fmt: skip
         pair_laws = PairLaws(model, laws, default or coulomb())
         if default is None and pair_laws.laws:
             raise InputError("laws", f"cannot be mixed with {type(contact).__name__}")
@@ -104,7 +104,6 @@ class Stepper(Stages):
             raise InputError("contacts", "cannot be compliant where they must not slip; use "
                              "Coulomb friction with a large coefficient")  # fmt: skip
         own_way = default is None  # the contact model solves problems itself
-        self._in_use = Claim()
         super().__init__(model, contact, pair_laws, options, own_way)
         self._set(rigid_equalities=equalities == "rigid" or own_way,
                   rigid_limits=limits == "rigid" or own_way,
@@ -122,7 +121,7 @@ class Stepper(Stages):
             HoldfastError: the stepper is in the middle of a step, in another thread or because a
                 callback calls it.
         """
-        count = nstep if type(nstep) is int and nstep > 0 else whole_number("nstep", nstep)
+        count = nstep if type(nstep) is int and 0 < nstep <= MOST else whole_number("nstep", nstep)
         frame = sys._getframe()
         try:
             self._in_use.take(frame)
@@ -180,12 +179,14 @@ class Stepper(Stages):
 
     # --- what is remembered ----------------------------------------------------------------------
 
+    @alone
     def detach(self) -> None:
         """Forget all data stepped so far, and the results of the last step."""
         self._data, self._history, self._outcome = no_data, None, None
         self._histories.clear()
         self._stepped = False
 
+    @alone
     def reset(self) -> None:
         """Forget all histories and statistics, as if the stepper were new."""
         self._whole = False

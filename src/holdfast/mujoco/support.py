@@ -22,6 +22,17 @@ _STATE = (
 )  # fmt: skip
 
 
+MOST = 2**62  # a number that compiled code can count to
+
+_SIZES = (
+    ("qpos", "nq"), ("qvel", "nv"), ("act", "na"), ("ctrl", "nu"), ("xpos", "nbody"),
+    ("geom_xpos", "ngeom"), ("site_xpos", "nsite"), ("mocap_pos", "nmocap"),
+    ("sensordata", "nsensordata"), ("ten_length", "ntendon"), ("eq_active", "neq"),
+    ("userdata", "nuserdata"), ("cam_xpos", "ncam"), ("light_xpos", "nlight"),
+    ("M", "nC"), ("bvh_active", "nbvh"),
+)  # fmt: skip
+
+
 def refuse(model: Any) -> None:
     """Raise `UnsupportedError` if the model holds what exact contact cannot treat."""
     if model.nflex:
@@ -42,11 +53,23 @@ def refuse(model: Any) -> None:
                                "joint")  # fmt: skip
 
 
+def belongs(model: Any, data: Any) -> bool:
+    """Whether data are of a model.
+
+    MuJoCo's signature says so; models that were pickled have none, and are known by their sizes.
+    """
+    if data.signature != model.signature:
+        return False
+    return model.signature != 0 or all(
+        len(getattr(data, array)) == getattr(model, size) for array, size in _SIZES
+    )
+
+
 def check_data(model: Any, data: Any) -> None:
     """Refuse what are not data of the model: MuJoCo would read and write beyond their arrays."""
     if not isinstance(data, mujoco.MjData):
         raise InputError("data", f"is {type(data).__name__}; expected mujoco.MjData")
-    if data.signature != model.signature:
+    if not belongs(model, data):
         raise InputError("data", "belong to another model; make them with MjData(model)")
 
 
@@ -58,6 +81,8 @@ def whole_number(name: str, value: Any) -> int:
         number = -1
     if number < 0 or isinstance(value, bool | np.bool_):
         raise InputError(name, f"is {value!r}; expected a whole number of at least 0")
+    if number > MOST:
+        raise InputError(name, f"is {value!r}; expected a whole number of at most {MOST}")
     return number
 
 

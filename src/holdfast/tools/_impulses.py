@@ -64,7 +64,8 @@ def _reached(gap: np.ndarray, N: np.ndarray, s: Sample, dt: float, turn: Any,
 def _may_push(a: Sample, b: Sample, reach: float) -> _Rows:
     """Contacts and limits that can have pushed between two samples."""
     dt = b.time - a.time
-    of_b = _opened(b.gap, b.N, b, a, b.turn, reach)
+    # What met in between is apart by what surfaces curve away along the way since.
+    of_b = _opened(b.gap, b.N, b, a, b.turn + b.around, reach)
     of_a = _reached(a.gap, a.N, a, dt, a.turn, reach)
     later = same(a, b)
     known = later >= 0

@@ -13,7 +13,12 @@ from holdfast.mujoco.pair_laws import PairLaws
 
 REACH = 1e-6  # [m over the mean size] surfaces closer than this may push
 EXACT_DISTANCE = 1e-12
+CORRECTED = 1e-4  # mean sizes or radians that corrections of positions may add up to in a run
+THROUGH = 16  # places on the way between two samples where a body that changed sides is looked at
 DOUBT = 0.125  # part of a change of smooth forces that their mean over a step may be off by
+
+_ROUND = (int(mujoco.mjtGeom.mjGEOM_SPHERE), int(mujoco.mjtGeom.mjGEOM_CAPSULE),
+          int(mujoco.mjtGeom.mjGEOM_CYLINDER))  # fmt: skip
 
 
 class Sample(NamedTuple):
@@ -32,11 +37,13 @@ class Sample(NamedTuple):
     distance: float
     gap: np.ndarray  # (n,) distance of the surfaces
     turn: np.ndarray  # (n,) how fast surfaces curve away by spin [m/s^2]
+    around: np.ndarray  # (n,) and by motion along round surfaces [m/s^2]
     mu: np.ndarray  # (n,) declared coefficient
     law: list[Law]  # (n,) of the contacts
     touching: np.ndarray  # (n,) contacts whose surfaces meet
     geoms: np.ndarray  # (n, 2)
     point: np.ndarray  # (n, 3)
+    normal: np.ndarray  # (n, 3)
     N: np.ndarray
     S: np.ndarray
     T: np.ndarray
@@ -84,11 +91,15 @@ class Eye:
         self.step = step
         self._body = np.array(model.geom_bodyid)
         self._size = np.where(np.isfinite(own.geom_rbound), own.geom_rbound, 0.0)
+        self._flat = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+        self._curvature = _curvatures(model)
         self.data = mujoco.MjData(own)
         self.laws = PairLaws(model, None, law or Law("stick"))
         self.any = law is None  # any friction
         self.tree_of = np.array(model.dof_treeid)
         self.joint = _groups(model)
+        self.first_of_group = np.unique(self.joint, return_index=True)[1]
+        self.turns = _is_turn(model)
         time = model.eq_solref[:, 0] if model.neq else np.zeros(0)
         self._slow = float(np.where(time > 0.0, time, 0.0).min(initial=np.inf))
 
@@ -123,6 +134,8 @@ class Eye:
         S[dim >= 3], T[dim >= 3] = J[first[dim >= 3] + 1], J[first[dim >= 3] + 2]
         geoms = data.contact.geom[listed].reshape(-1, 2)
         friction = data.contact.friction[listed].reshape(len(listed), 5)
+        slides = np.hypot(S @ data.qvel, T @ data.qvel)
+        slides[dim < 3] = self._speed[geoms[dim < 3]].sum(axis=1)
         laws = [self.laws.of_pair(int(i), int(j)) for i, j in geoms]
         declared = np.where(dim >= 3, friction[:, 0] if len(listed) else 0.0, 0.0)
         named = np.array([np.nan if law.mu is None else law.mu for law in laws])
@@ -145,11 +158,14 @@ class Eye:
             distance=float(data.contact.dist.min(initial=self.reach)),
             gap=data.contact.dist[listed].copy(),
             turn=self._turn[geoms].sum(axis=1) if len(geoms) else np.zeros(0),
+            around=slides**2
+            * np.where(self._flat[geoms].any(axis=1), 0.0, self._curvature[geoms].sum(axis=1)),
             mu=np.where(np.isnan(named), declared, named),
             law=laws,
             touching=data.contact.dist[listed] <= self.reach,
             geoms=geoms,
             point=data.contact.pos[listed],
+            normal=data.contact.frame[listed].reshape(-1, 9)[:, :3].copy(),
             N=J[first].copy(),
             S=S,
             T=T,
@@ -187,6 +203,30 @@ class Eye:
         whole = dt * max(first, last, pull) + slack
         return max(missed - dt * allowed - slack, 0.0) / whole if whole > 0.0 else 0.0
 
+    def through(self, a: Sample, b: Sample) -> float:
+        """How deep bodies that changed sides have gone through each other between two samples [m].
+
+        Where normals turn around, the way in between is looked at; what bodies can have gone
+        around, with the change of their velocity, is not counted.
+        """
+        other, own = same(a, b), self.model
+        known = np.flatnonzero(other >= 0)
+        turned = known[(a.normal[known] * b.normal[other[known]]).sum(axis=1) < 0.0]
+        pairs = {tuple(map(int, a.geoms[i])) for i in turned}
+        if not pairs:
+            return 0.0
+        data, dt, deepest = mujoco.MjData(own), b.time - a.time, 0.0
+        for part in np.arange(1, THROUGH) / THROUGH:
+            data.qpos[:] = a.q
+            mujoco.mj_integratePos(own, data.qpos, 0.5 * (a.v + b.v), part * dt)
+            mujoco.mj_kinematics(own, data)
+            for pair in pairs:
+                distance = float(mujoco.mj_geomDistance(own, data, *pair, self.reach, None))
+                deepest = max(deepest, -distance)
+        pull = float(np.linalg.norm(own.opt.gravity))
+        around = 0.5 * dt * (float(np.abs(b.v - a.v).max()) + dt * pull)
+        return max(deepest - around, 0.0)
+
     def _forces(self, ctrl: np.ndarray | None) -> tuple[np.ndarray, float]:
         """Smooth forces under these controls, and the power of the actuators."""
         own, data = self.model, self.data
@@ -206,7 +246,7 @@ class Eye:
         speed = np.linalg.norm(both[:, 3:] + np.cross(both[:, :3], arm), axis=1)
         spin = np.linalg.norm(both[:, :3], axis=1)
         speed += spin * self._size
-        self._turn = spin**2 * self._size
+        self._turn, self._speed = spin**2 * self._size, speed
         pull = float(np.linalg.norm(own.opt.gravity))
         reach = self.reach + self.step * (speed + self.step * pull)
         own.geom_margin[:] = reach
@@ -214,6 +254,91 @@ class Eye:
         np.maximum.at(own.body_margin, self._body, reach)
         own.pair_margin[:] = reach[own.pair_geom1] + reach[own.pair_geom2]
         own.jnt_margin[:] = self.reach + self.step * np.abs(data.qvel).max(initial=0.0)
+
+
+def _curvatures(model: Any) -> np.ndarray:
+    """(ngeom,) largest curvature of round surfaces [1/m]; 0 of those with faces."""
+    size, kind = np.array(model.geom_size), model.geom_type
+    ellipsoid = kind == mujoco.mjtGeom.mjGEOM_ELLIPSOID
+    round_ = ellipsoid | np.isin(kind, _ROUND)
+    radius = np.where(ellipsoid, size.min(axis=1) ** 2 / size.max(axis=1), size[:, 0])
+    return np.where(round_, 1.0 / np.where(round_, radius, 1.0), 0.0)
+
+
+class Path:
+    """How far positions drift from where velocities lead, while nothing happens.
+
+    Small parts that no single interval gives away add up: a body that creeps while its velocity is
+    said to be zero. Counted are intervals in which contacts last and no limit or equality acts;
+    along contact normals positions may be corrected. Those in which a joint hardly moves are
+    counted once more by themselves, or a long way before would hide them.
+    """
+
+    def __init__(self, eye: Eye) -> None:
+        model, count = eye.model, eye.joint.max(initial=-1) + 1
+        self._eye = eye
+        self._sum = np.zeros((2, model.nv))
+        self._length, self._allowed = np.zeros((2, 2, count))
+        self._slack = CORRECTED * np.where(
+            _is_turn(model)[eye.first_of_group], 1.0, model.stat.meansize
+        )
+
+    def unexplained(self, a: Sample, b: Sample) -> float:
+        """Part of the way so far that velocities do not explain, of the joint that is worst."""
+        calm = lasting(a, b, same(a, b)).all() and lasting(b, a, same(b, a)).all()
+        if calm and not len(a.U) and not len(b.U):
+            self._add(a, b)
+        size = np.array([self._of_groups(each) for each in self._sum])
+        missed = np.maximum(size - self._allowed - self._slack, 0.0)
+        return float((missed / (self._length + self._slack)).max(initial=0.0))
+
+    def _add(self, a: Sample, b: Sample) -> None:
+        own, dt, L = self._eye.model, b.time - a.time, np.linalg.cholesky(b.M)
+        reached, off, change = a.q.copy(), np.empty(own.nv), b.v - a.v
+        mujoco.mj_integratePos(own, reached, 0.5 * (a.v + b.v), dt)
+        mujoco.mj_differentiatePos(own, off, 1.0, reached, b.q)
+        # Schemes of first order go with the velocity at one end.
+        weighted, along = L.T @ off, dt * (L.T @ change)
+        square = float(along @ along)
+        part = np.clip(float(weighted @ along) / square, -0.5, 0.5) if square > 0.0 else 0.0
+        weighted -= part * along
+        rows = np.vstack([a.N, b.N])
+        if len(rows):
+            normals = np.linalg.solve(L, rows.T)
+            weighted -= normals @ np.linalg.lstsq(normals, weighted, rcond=None)[0]
+        drift = np.linalg.solve(L.T, weighted)
+        held = np.isin(self._eye.tree_of, self._eye.tree_of[np.vstack([a.E, b.E]).any(axis=0)])
+        drift[held] = 0.0
+        shift = np.linalg.solve(b.M, dt * (b.f_end - a.f))
+        speed = np.maximum(self._of_groups(a.v), self._of_groups(b.v))
+        changed = self._of_groups(change)
+        turn = min(1.0, dt * float(np.abs(a.v[self._eye.turns]).max(initial=0.0)))
+        allowed = DOUBT * dt * (self._of_groups(shift) + turn * changed)
+        still = dt * speed <= self._slack
+        for k, some in enumerate((np.ones_like(still), still)):
+            self._sum[k] += np.where(some[self._eye.joint], drift, 0.0)
+            self._length[k] += np.where(some, dt * speed, 0.0)
+            self._allowed[k] += np.where(some, allowed, 0.0)
+
+    def _of_groups(self, x: np.ndarray) -> np.ndarray:
+        """Size of a vector of coordinates, joint by joint."""
+        total = np.zeros(len(self._slack))
+        np.add.at(total, self._eye.joint, x * x)
+        return np.sqrt(total)
+
+
+def _is_turn(model: Any) -> np.ndarray:
+    """(nv,) coordinates that are angles."""
+    turn = np.zeros(model.nv, dtype=bool)
+    for j in range(model.njnt):
+        first, kind = int(model.jnt_dofadr[j]), model.jnt_type[j]
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            turn[first + 3 : first + 6] = True
+        elif kind == mujoco.mjtJoint.mjJNT_BALL:
+            turn[first : first + 3] = True
+        else:
+            turn[first] = kind == mujoco.mjtJoint.mjJNT_HINGE
+    return turn
 
 
 def _groups(model: Any) -> np.ndarray:

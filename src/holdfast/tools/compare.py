@@ -27,8 +27,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.contacts import name_of
 from holdfast.mujoco.private_model import PrivateModel
 from holdfast.mujoco.stepper import Stepper
-from holdfast.mujoco.support import check_timestep
-from holdfast.tools.files import Control, check_duration
+from holdfast.tools.files import Control, step_count
 
 SAMPLES = 200  # states that are measured in one run
 EXCEEDED = 1e-3  # relative excess over the declared friction that counts
@@ -138,11 +137,9 @@ def compare(
         progress: called with the fraction that is done.
         watch: called after each step with the name of the variant, its model and its data.
     """
-    check_duration(duration)
-    check_timestep(model)
+    steps = max(2, step_count(duration, model))
     runs = variants(model, data, contact)
     ruler = _Ruler(model)
-    steps = max(2, round(duration / model.opt.timestep))
     block = max(1, steps // SAMPLES)
     for start in range(0, steps, block):
         count = min(block, steps - start)

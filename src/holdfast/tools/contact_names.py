@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
+from holdfast.contact.laws import viscous
 from holdfast.errors import InputError
 
 ContactName = Literal["coulomb", "noslip", "noslip-all", "viscous", "frictionless"]
@@ -17,9 +18,10 @@ def contact_model(name: str, mu_v: float) -> Any:
         "coulomb": lambda: Coulomb(),
         "noslip": lambda: NoSlip(),
         "noslip-all": lambda: NoSlip(grip="all"),
-        "viscous": lambda: Viscous(mu_v),
+        "viscous": lambda: Viscous(checked),
         "frictionless": lambda: Frictionless(),
     }
+    checked = viscous(mu_v).mu_v  # whatever the law: a coefficient that is given is one
     if name not in known:
         raise InputError("contact", f"is {name!r}; expected {', '.join(get_args(ContactName))}")
     return known[name]()

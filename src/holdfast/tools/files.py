@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from holdfast.mujoco.support import check_timestep
 from holdfast.tools.trajectory import read_arrays
 
 Control = Callable[[float], np.ndarray]
+MOST_STEPS = 1e15  # of a run: beyond that the time of a step is lost in that of the run
 
 
 def check_duration(value: float, *, zero: bool = False) -> None:
@@ -24,23 +26,45 @@ def check_duration(value: float, *, zero: bool = False) -> None:
         raise InputError("duration", f"is {value:g}; expected a positive number of seconds")
 
 
-def check_output(path: Path, *, force: bool, name: str = "out") -> Path:
+def step_count(duration: float, model: Any) -> int:
+    """How many steps of a model a duration [s] is, at least one."""
+    check_duration(duration)
+    check_timestep(model)
+    steps = duration / model.opt.timestep
+    if steps > MOST_STEPS:
+        raise InputError("duration", f"is {duration:g} s, or {steps:.3g} time steps; at most "
+                         f"{MOST_STEPS:.3g} can be counted")  # fmt: skip
+    return max(1, round(steps))
+
+
+def check_output(
+    path: Path, *, force: bool, name: str = "out", inputs: Sequence[Path | None] = ()
+) -> Path:
     """Where to write a file, looked at before the work begins.
 
     A link is followed: what it points to is written. Devices and folders are refused, and files
-    that are there already unless `force`. The folder must be there and let us write. Errors are
-    about the option `name`.
+    that are there already unless `force`; but never one of the `inputs` of the run. The folder must
+    be there and let us write. Errors are about the option `name`.
 
     Returns:
         The path without links.
     """
     place = Path(os.path.realpath(path))
+    try:
+        os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # said below
+    except (OSError, ValueError) as error:  # a name that no file can have
+        said = error.strerror if isinstance(error, OSError) else error
+        raise InputError(name, f"{path} cannot be written: {said}") from error
     if place.is_symlink():
         raise InputError(name, f"{path} is a link that leads to itself")
     if place.is_dir():
         raise InputError(name, f"{path} is a folder; name a file in it")
     if place.exists() and not place.is_file():
         raise InputError(name, f"{path} is a device or a pipe; expected a regular file")
+    if any(other is not None and place == Path(os.path.realpath(other)) for other in inputs):
+        raise InputError(name, f"{path} is read by this run; name another file")
     if place.exists() and not force:
         raise InputError(name, f"{path} exists; add --force to overwrite it, or name another file")
     if not place.parent.is_dir():
@@ -53,38 +77,63 @@ def check_output(path: Path, *, force: bool, name: str = "out") -> Path:
     return place
 
 
-def write_whole(path: Path, write: Callable[[Any], object]) -> None:
+def write_whole(path: Path, write: Callable[[Any], object], *, force: bool = True) -> None:
     """Write a file whole or not at all: a kill at any moment leaves the old file or the new one.
 
     Args:
         path: of the file.
         write: is called with a binary stream.
+        force: overwrite a file that is there by now; its permissions stay.
     """
     part = tempfile.NamedTemporaryFile(  # noqa: SIM115 (it is renamed while it is closed)
-        dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
+        dir=path.parent, prefix=".holdfast-", suffix=".part", delete=False
     )
     try:
         with part as stream:
             write(stream)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(part.name, 0o666 & ~_umask())
-        os.replace(part.name, path)
+        os.chmod(part.name, _mode(path))
+        if force or not _put(part.name, path):
+            os.replace(part.name, path)
     except BaseException:
         Path(part.name).unlink(missing_ok=True)
         raise
 
 
-def write_somewhere(path: Path, write: Callable[[Any], object]) -> Path:
+def _mode(path: Path) -> int:
+    """Permissions of a file: those that it has, or those of new ones."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
+
+
+def _put(part: str, path: Path) -> bool:
+    """Give a file its name, unless another one has it; False where there are no hard links."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError(path) from None
+        return False
+    os.unlink(part)
+    return True
+
+
+def write_somewhere(path: Path, write: Callable[[Any], object], *, force: bool = True) -> Path:
     """Write a file whole; in the folder for temporary files if it cannot be where it should.
 
-    What took long to compute is not lost because a disk is full or a folder has gone.
+    What took long to compute is not lost because a disk is full, a folder has gone, or another run
+    has written the file meanwhile (unless `force`).
 
     Returns:
         Where it is.
     """
     try:
-        write_whole(path, write)
+        write_whole(path, write, force=force)
         return path
     except OSError:
         folder = Path(tempfile.mkdtemp(prefix="holdfast-"))
@@ -127,7 +176,7 @@ def keyframe_number(model: Any, keyframe: str | None) -> int | None:
         return 0 if names else None
     if keyframe in names:
         return names.index(keyframe)
-    if keyframe.isdigit() and int(keyframe) < model.nkey:
+    if keyframe.isdecimal() and int(keyframe) < model.nkey:
         return int(keyframe)
     known = ", ".join(f"{i} {name!r}" for i, name in enumerate(names)) or "none"
     raise InputError("keyframe", f"is {keyframe!r}; the model has {known}")

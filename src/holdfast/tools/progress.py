@@ -42,10 +42,11 @@ def in_notebook() -> bool:
 
 def _in_terminal(what: str) -> Iterator[Callable[[float], None]]:
     from rich.console import Console
+    from rich.markup import escape as as_data
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=1.0)
+        task = progress.add_task(as_data(what), total=1.0)
         yield lambda part: progress.update(task, completed=part)
 
 

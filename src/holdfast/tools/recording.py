@@ -15,8 +15,8 @@ import numpy as np
 from holdfast.errors import InputError
 from holdfast.events import EventDriven, EventLog
 from holdfast.mujoco.stepper import Stepper
-from holdfast.mujoco.support import check_timestep, whole_number
-from holdfast.tools.files import Control, check_duration, write_somewhere
+from holdfast.mujoco.support import whole_number
+from holdfast.tools.files import Control, step_count, write_somewhere
 
 FORMAT = 1
 
@@ -70,6 +70,7 @@ class Recording:
     step: list[int] = field(default_factory=list)
     log: EventLog = field(default_factory=EventLog)
     complete: bool = False
+    saved: bool = False
     summary: Summary | EventSummary = field(default_factory=Summary)
 
     def add(self, data: Any, step: int = 0) -> None:
@@ -79,8 +80,14 @@ class Recording:
             getattr(self, name).append(np.array(getattr(data, name)))
         self.step.append(step)
 
-    def save(self, path: Path) -> Path:
-        """Write one .npz file, whole or not at all; see `write_somewhere`. Returns where it is."""
+    def save(self, path: Path, *, force: bool = True, quick: bool = False) -> Path:
+        """Write one .npz file, whole or not at all; see `write_somewhere`. Returns where it is.
+
+        Args:
+            path: of the file.
+            force: overwrite a file that is there by now.
+            quick: do not compress it: somebody waits.
+        """
         metadata = self.metadata | {
             "format": FORMAT, "complete": self.complete, "summary": asdict(self.summary),
         }  # fmt: skip
@@ -91,9 +98,11 @@ class Recording:
         if len(self.log):
             arrays |= self.log.arrays()
         text = json.dumps(metadata)
-        return write_somewhere(
-            path, lambda file: np.savez_compressed(file, metadata=text, **arrays)
-        )
+        write: Any = np.savez if quick else np.savez_compressed
+        place = write_somewhere(path, lambda file: write(file, metadata=text, **arrays),
+                                force=force)  # fmt: skip
+        self.saved = True
+        return place
 
     def count(self) -> int:
         """How many states `save` writes."""
@@ -121,11 +130,9 @@ def run(
         every: record every so many steps.
         clock: seconds.
     """
-    check_duration(duration)
-    check_timestep(stepper.model)
     if whole_number("every", every) == 0:
         raise InputError("every", "is 0; expected a whole number of at least 1")
-    steps = max(1, round(duration / stepper.model.opt.timestep))
+    steps = step_count(duration, stepper.model)
     spent, summary = 0.0, recording.summary
     if isinstance(stepper, EventDriven):
         recording.log, recording.summary = stepper.events, (summary := EventSummary())

@@ -18,6 +18,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.stepper import Stepper
 from holdfast.tools import scenes
 from holdfast.tools.compare import RECIPES
+from holdfast.tools.files import step_count
 from holdfast.tools.video import HEIGHT, WIDTH, Act, Film, View, picture, write_pixels, write_video
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -150,7 +151,7 @@ def _run(
         return ", ".join(_in_words(each.heading, measured(now, each)) for each in some)
 
     film = Film(model, name, fps=fps, speed=scene.speed, caption=caption)
-    steps = round(scene.seconds / model.opt.timestep)
+    steps = step_count(scene.seconds, model)
     values = [0.0] * len(scene.measures)
     for k in range(steps):
         step(data)

@@ -73,7 +73,8 @@ class Trajectory:
                     "contact", f"{self.name} declares its contacts as {name!r}; "
                     f"add --contact {name} (and --mu-v) to judge it by that law"
                 )  # fmt: skip
-        known = {"coulomb": coulomb, "viscous": lambda: viscous(mu_v), "frictionless": frictionless}
+        drag = viscous(mu_v)  # refuses what is no coefficient, whatever the law
+        known = {"coulomb": coulomb, "viscous": lambda: drag, "frictionless": frictionless}
         return name, known.get(name, stick)()
 
     @property

@@ -7,8 +7,10 @@ two samples. So any trajectory can be audited, whoever made it.
 ===============  ==================================================================================
 check            what is measured
 ===============  ==================================================================================
-distance         smallest signed distance between surfaces at any sample [m]
+distance         smallest signed distance between surfaces at any sample, and on the way from one
+                 to the next of bodies that change sides [m]
 motion           part of the displacement between two samples that their velocities do not explain
+drift            the same of the whole way while nothing happens: small parts add up
 fall             part of the change of momentum of bodies that nothing can have touched, and that
                  smooth forces with the model's own masses do not explain; beyond what forces
                  and inertia change between the samples
@@ -42,7 +44,7 @@ and at them where they last.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,10 +52,13 @@ import numpy as np
 from holdfast import _html
 from holdfast.contact.laws import Law
 from holdfast.errors import InputError
+from holdfast.mujoco._mj import mujoco
 from holdfast.tools._impulses import QUICK, judge_impulse
-from holdfast.tools._samples import Eye
+from holdfast.tools._samples import Eye, Path
 
+UNIT = 1e-5  # by which the length of a quaternion may be off: files may be in single precision
 ROUNDING = 1e-12  # of positions, relative to the extent: what it lifts is no gain of energy
+_WITH_QUATERNION = (int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL))
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ class Tolerances:
     """The same of bodies whose contacts last and change nothing."""
     momentum: float = 0.02
     """Unexplained part of a change of momentum, relative."""
+    drift: float = 1e-3
+    """Unexplained part of the whole way while nothing happens, relative."""
     motion: float = 0.02
     """Unexplained part of a displacement, relative."""
     limit: float = 1e-8
@@ -80,6 +87,15 @@ class Tolerances:
     """Gain of energy between two samples, relative to the largest kinetic energy."""
     slip: float = 1e-6
     """Sliding of a contact that pushes, where there shall be none [m/s]."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is None and name == "complementarity":
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0.0 <= float(value) < np.inf:
+                raise InputError(name, f"is {value!r}; expected a tolerance, finite and not "
+                                 "negative")  # fmt: skip
 
 
 @dataclass
@@ -170,6 +186,7 @@ def verify(
     checks = {
         "distance": Check("distance", "m", tol.distance, worst=-np.inf),
         "motion": Check("motion", "", tol.motion),
+        "drift": Check("drift", "", tol.drift),
         "fall": Check("fall", "", tol.fall),
         "sustained": Check("sustained", "", tol.sustained),
         "momentum": Check("momentum", "", tol.momentum),
@@ -184,7 +201,7 @@ def verify(
     if model.na:
         checks["energy"].judged = False
         verdict.notes.append("energy is not judged: activations of actuators are not in the file")
-    gains, largest, before = [], 0.0, None
+    gains, largest, before, path = [], 0.0, None, Path(eye)
     for k in range(len(time)):
         controls = None if ctrl is None else (ctrl[max(k - 1, 0)], ctrl[k])
         now = eye.look(time[k], qpos[k], qvel[k], controls)
@@ -199,6 +216,8 @@ def verify(
             gains.append((gain, now.time, first_order))
             judge_impulse(before, now, checks, eye)
             checks["motion"].see(eye.unexplained(before, now), now.time)
+            checks["drift"].see(path.unexplained(before, now), now.time)
+            checks["distance"].see(eye.through(before, now), now.time)
         before = now
         progress((k + 1) / len(time))
     rounding = ROUNDING * pull * float(model.body_mass.sum()) * model.stat.extent
@@ -245,6 +264,14 @@ def check_arrays(model: Any, time: Any, qpos: Any, qvel: Any, ctrl: Any) -> None
                              f"shape {(k, width)}")  # fmt: skip
         if not np.isfinite(array).all():
             raise InputError(name, "is not finite")
+    for j in np.flatnonzero(np.isin(model.jnt_type, _WITH_QUATERNION)):
+        first = int(model.jnt_qposadr[j]) + 3 * (model.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE)
+        size = np.linalg.norm(np.asarray(qpos)[:, first : first + 4], axis=1)
+        bad = np.flatnonzero(np.abs(size - 1.0) > UNIT)
+        if bad.size:
+            name = model.joint(j).name or f"joint {j}"
+            raise InputError("qpos", f"holds a quaternion of length {size[bad[0]]:.6g} in sample "
+                             f"{bad[0]} ({name}); expected 1")  # fmt: skip
     if k < 2 or not np.isfinite(time).all() or not (np.diff(time) > 0).all():
         raise InputError(
             "time", "must increase from sample to sample and have at least two entries"

@@ -184,7 +184,7 @@ class SceneTask:
         watch: Watch | None,
     ) -> tuple[float, bool]:
         """Simulate; the most friction that a pair of bodies needed, and whether it ended early."""
-        steps = max(1, round(duration / stepper.model.opt.timestep))
+        steps = files.step_count(duration, stepper.model)
         stride = 1 if control or self.until or watch else EVERY
         needed = 0.0
         for k in range(0, steps, stride):
