@@ -1,8 +1,10 @@
 """States that the motion before a step suggests.
 
 Where bodies rest, roll or slide, their contacts go on doing what they did: what was closed hardly
-moves along its normal in the motion before the step, and what stuck hardly moves at all. So states
-are read from the problem alone, and an answer does not depend on what was solved before.
+moves along its normal in the motion before the step, and what stuck hardly moves at all. A joint
+with dry friction sticks if it was at rest: many creep for long under a load that friction nearly
+balances. So states are read from the problem alone, and an answer does not depend on what was
+solved before.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -60,6 +62,12 @@ def predict_states(sy: System, isl: Island, free: np.ndarray, change_work: np.nd
         if sy.normal[i] == 0 and kind != DISC:
             state_inout[i] = STICK
             continue
+        if sy.normal[i] == 0:  # a joint with dry friction goes on if it moves
+            moves = u_work[first] != 0.0
+            if moves and least < 0.0:
+                least = ROUNDING * largest_change(sy, isl, free, u_work, change_work)
+            state_inout[i] = SLIDE if moves and abs(u_work[first]) > least else STICK
+            continue
         normal, sliding = u_work[first], 0.0
         for k in range(first + 1, sy.row[i + 1]):
             sliding += square(u_work[k])
@@ -68,9 +76,7 @@ def predict_states(sy: System, isl: Island, free: np.ndarray, change_work: np.nd
         if least < 0.0 and (abs(normal) > held or sliding > held):
             least = ROUNDING * largest_change(sy, isl, free, u_work, change_work)
         held = max(held, least)
-        if sy.normal[i] == 0:
-            state_inout[i] = SLIDE if abs(normal) > held else STICK
-        elif normal > held:
+        if normal > held:
             state_inout[i] = OPEN
         elif kind == DISC:
             state_inout[i] = SLIDE if sliding > held else STICK

@@ -4,8 +4,8 @@ Rows are linear. A body that turns moves its corners along arcs, two boxes that 
 other points in contact when the step is over, and a body that was hit meets others that were out of
 its reach. So the surfaces are looked at where the motion leads:
 
-1. move the bodies, as a trial, and list the contacts there: those that touch, and those within
-   the margins of the step;
+1. move the bodies, as a trial; unless nothing may meet there (`meeting`), list the contacts: those
+   that touch, and those within the margins of the step;
 2. a contact that has sunk in and stands in the list of the step is given the gap that it really
    had to close; one that is new is added to the list, taken back to where its point was before, and
    so is one beside a contact that was closed, if its point was not;
@@ -35,6 +35,7 @@ from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, Constraints, takes_part
 from holdfast.mujoco.contact_rows import normal_speed
+from holdfast.mujoco.meeting import DOUBTFUL, NONE, who_may_meet
 from holdfast.mujoco.separation import is_checked, smaller
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.smooth import list_rows
@@ -108,7 +109,10 @@ def look_ahead(
     before = known = np.int64(d.ncon)
     found = NOTHING
     move_trial(s, api, s.velocity, s.h)
-    if s.convex == 1:
+    meet = who_may_meet(s, api)
+    if meet == NONE:
+        return NOTHING
+    if meet == DOUBTFUL:
         list_touching(s, api)
         found = correct_gaps(s, api, arrays, cs, velocity, before, known)
         known = np.int64(d.ncon)

@@ -98,9 +98,10 @@ class StepMemory:
         capsule = model.geom_type == mujoco.mjtGeom.mjGEOM_CAPSULE
         reduced = np.isin(model.geom_type, _REDUCED)
         curved = FACE * reduced + LINE * capsule
+        boxes = _pairs_of_boxes(model)
         kind, value = law_kind(self._laws.default)
         kinds, values = self._laws.numbers()
-        self._set(default_law=kind, default_value=value, nrule=len(kinds),
+        self._set(default_law=kind, default_value=value, nrule=len(kinds), nboxes=len(boxes),
                   nlimit_sensor=len(sensors), curved=bool(reduced.any()),
                   convex=bool(np.isin(model.geom_type, _CONVEX).any()))  # fmt: skip
         self._put(
@@ -115,7 +116,7 @@ class StepMemory:
             before=np.zeros(self._get("nstate")), velocity=np.zeros(own.nv),
             qacc=np.zeros(own.nv), mocap_velocity=np.zeros((own.nmocap, 6)),
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv), row=np.zeros(own.nv),
-            last_dof=_last_dofs(model),
+            last_dof=_last_dofs(model), boxes=boxes,
             energy=np.zeros(3 * own.nbody), displacement=np.zeros(own.nv),
             now=np.zeros(2, dtype=np.int64), row_numbers=np.zeros(2 * _most_rows(own)),
         )  # fmt: skip
@@ -227,6 +228,24 @@ def _chooses_sparse(own: Any) -> bool:
     chosen = bool(mujoco.mj_isSparse(own))
     own.opt.jacobian = given
     return chosen
+
+
+def _pairs_of_boxes(model: Any) -> np.ndarray:
+    """Boxes (k, 2) that can collide as far as their bodies are concerned, and those of pairs."""
+    boxes = np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_BOX)
+    one, other = (boxes[each] for each in np.triu_indices(len(boxes), 1))
+    body, weld = np.array(model.geom_bodyid), np.array(model.body_weldid)
+    parent = weld[np.array(model.body_parentid)[weld]]
+    a, b = body[one], body[other]
+    keep = weld[a] != weld[b]
+    if not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT:
+        kin = (weld[a] == parent[weld[b]]) | (weld[b] == parent[weld[a]])
+        keep &= ~kin | (weld[a] == 0) | (weld[b] == 0)
+    keep &= ~np.isin((a << 16) + b, model.exclude_signature)
+    listed = np.stack([model.pair_geom1, model.pair_geom2], axis=1)
+    listed = listed[np.isin(listed, boxes).all(axis=1)]
+    pairs = np.concatenate([np.stack([one, other], axis=1)[keep], listed])
+    return np.ascontiguousarray(pairs, dtype=np.int64)
 
 
 def _bodies_of_mocaps(mocap: np.ndarray) -> np.ndarray:

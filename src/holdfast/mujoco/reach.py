@@ -17,6 +17,7 @@ import numpy as np
 from holdfast._jit import entry, kernel
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
+from holdfast.mujoco.meeting import NEAR_MARGINS, are_apart
 from holdfast.mujoco.normals import correct_normal
 from holdfast.mujoco.separation import is_right, smaller
 from holdfast.mujoco.sleep import collide_trial
@@ -33,7 +34,6 @@ from holdfast.mujoco.structs import (
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
 LINE, FACE = 2, 4  # contacts that MuJoCo keeps of a convex geom and a capsule, or a face
 SIDEWAYS = 1.0 / 3.0  # part of the speed along a surface that may become one towards it
-NEAR_MARGINS = 1e4  # a pair whose contacts are farther than this times that does not touch
 
 
 @entry
@@ -168,16 +168,16 @@ def narrow_margins(s: Any, least: float) -> None:
 
 
 @kernel
-def has_left_out(s: Any, address: int, touch: float) -> bool:
-    """Return whether MuJoCo may have left out contacts of the data at an address that touch.
+def has_left_out(s: Any, api: Any, touch: float) -> bool:
+    """Return whether MuJoCo may have left out contacts of the step that touch.
 
     Of the contacts between a face and a convex geom it keeps the four that span most, which are
     not the nearest ones if margins are wide; of a capsule on a mesh, two that may be those of
     another face.
     """
-    d = data_at(address)
+    d = data_at(s.data)
     curved = words(s.geom_curved, 1, s.ngeom)[0]
-    count, near, apart = 0, False, False
+    count, near, apart, is_apart = 0, False, False, False
     for i in range(d.ncon):
         c = contact_at(d.contact + i * CONTACT_SIZE)
         same = False
@@ -185,8 +185,8 @@ def has_left_out(s: Any, address: int, touch: float) -> bool:
             last = contact_at(d.contact + (i - 1) * CONTACT_SIZE)
             same = last.geom[0] == c.geom[0] and last.geom[1] == c.geom[1]
         if not same:
-            count, near, apart = 0, False, False
-        if c.geom[0] < 0 or c.geom[1] < 0:
+            count, near, apart, is_apart = 0, False, False, False
+        if is_apart or c.geom[0] < 0 or c.geom[1] < 0:
             continue
         one, other = curved[c.geom[0]], curved[c.geom[1]]
         if max(one, other) < FACE:
@@ -196,7 +196,9 @@ def has_left_out(s: Any, address: int, touch: float) -> bool:
         near = near or is_line or c.dist < NEAR_MARGINS * touch
         apart = apart or c.dist > touch
         if count >= (LINE if is_line else FACE) and near and apart:
-            return True
+            if not are_apart(s, api, s.data, np.int64(c.geom[0]), np.int64(c.geom[1])):
+                return True
+            is_apart = True
     return False
 
 
@@ -261,7 +263,7 @@ def add_nearest(s: Any, api: Any) -> None:
     The trial data get a list within narrow margins; what is not in the list of the step is added.
     """
     touch = s.touching * s.size
-    if s.curved == 0 or not has_left_out(s, s.data, touch):
+    if s.curved == 0 or not has_left_out(s, api, touch):
         return
     d, trial = data_at(s.data), data_at(s.trial)
     structs.copy(trial.qpos, d.qpos, 8 * s.nq)

@@ -61,7 +61,7 @@ class Inertia(IntEnum):
 _COUNTS = (
     "nq", "nv", "na", "nbody", "ngeom", "npair", "njnt", "ntendon", "ntree", "nmocap", "nM", "nD",
     "poly", "nsensor", "entries_of_D", "nsegment", "nmoving", "nrule", "nstate",
-    "nlimit_sensor", "neq", "nmesh", "nhfield", "state_kind", "physics_kind",
+    "nlimit_sensor", "neq", "nmesh", "nhfield", "nboxes", "state_kind", "physics_kind",
 )  # fmt: skip
 _CHOICES = (
     "adhesive", "convex", "curved", "spins", "chooses_sparse", "correct",
@@ -107,7 +107,7 @@ _TABLES = (  # made once per stepper
     "segments", "geom_body", "geom_root", "geom_curved", "moving", "radius", "geom_mocap",
     "mocap_body", "mocap_size", "tree", "block", "tree_of", "tree_of_body", "last_dof", "M_at",
     "D_at", "joints", "eq_driven", "rule_first", "rule_second", "rule_law", "rule_value",
-    "limit_sensors", "linked",
+    "limit_sensors", "linked", "boxes",
 )  # fmt: skip
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "energy",

@@ -26,7 +26,7 @@ from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, LIMIT, Constraints
 from holdfast.mujoco.reach import pair_margin
-from holdfast.mujoco.smooth import PYRAMIDAL, is_seen, make_rows
+from holdfast.mujoco.smooth import DISCRETE, PYRAMIDAL, is_seen, make_rows
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers, words
 
 _LIMIT_JOINT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
@@ -98,6 +98,17 @@ def mark_contacts(s: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> No
 
 
 @kernel
+def is_listed(s: Any, d: Any) -> bool:
+    """Return whether the list has only rows that do not depend on margins, and all of them."""
+    if d.nefc == 0 or d.nl > 0 or s.adhesive == 1 or s.integrator == DISCRETE:
+        return False
+    some = False
+    for i in range(d.ncon):
+        some = some or contact_at(d.contact + i * CONTACT_SIZE).exclude == 0
+    return not some
+
+
+@kernel
 def list_as_user(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer) -> None:
     """List the constraints as the user's model has them, and limits that are loaded."""
     d, opt = data_at(s.data), structs.option_at(s.opt)
@@ -112,6 +123,8 @@ def list_as_user(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answ
             which = cs.geom[k, 1]
             margin[which] = max(margin[which], np.nextafter(cs.gap[k], np.inf))
     opt.cone = s.cone
+    if is_listed(s, d):
+        return
     make_rows(s, api, True)
     c_api.call(api.mj_referenceConstraint, s.model, s.data)
 
