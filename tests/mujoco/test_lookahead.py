@@ -78,3 +78,20 @@ def test_no_more_rounds_than_allowed() -> None:
             stepper.step(data)
             most = max(most, int(stepper.record["redone"][0]) - before)
         assert most == rounds
+
+
+@pytest.mark.parametrize("size", [".2 .15 .1", ".15 .2 .1"])
+def test_friction_acts_where_a_body_rolls_to(size: str) -> None:
+    """A body that spins on the ground is driven by friction as in steps a tenth as long."""
+    ends = []
+    for timestep in (1e-3, 1e-4):
+        model = mujoco.MjModel.from_xml_string(
+            f'<mujoco><option timestep="{timestep}"/><worldbody><geom type="plane" size="5 5 1"/>'
+            f'<body pos="0 0 .1"><freejoint/><geom type="ellipsoid" size="{size}"/></body>'
+            "</worldbody></mujoco>"
+        )
+        data = mujoco.MjData(model)
+        data.qvel[4] = 20.0
+        hf.Stepper(model, warn=False).step(data, round(0.1 / timestep))
+        ends.append(data.qvel[[0, 4]])
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0.05)

@@ -33,7 +33,7 @@ from holdfast.contact.arrays import Arrays, row_speed
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.constraints import CONTACT, Constraints, takes_part
+from holdfast.mujoco.constraints import CONTACT, NO_SLIP, Constraints, law_of, takes_part
 from holdfast.mujoco.contact_rows import normal_speed
 from holdfast.mujoco.meeting import DOUBTFUL, NONE, who_may_meet
 from holdfast.mujoco.separation import is_checked, smaller
@@ -322,14 +322,14 @@ def find_listed(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> tuple
 
 
 @kernel
-def add_contact(s: Any, api: Any, seen: int, points: np.ndarray, slippery: bool) -> bool:
+def add_contact(s: Any, api: Any, seen: int, points: np.ndarray, among: bool) -> bool:
     """Add the contact of the trial at an address to the list; False if the list is full.
 
     It stands where its point was before.
 
-    It has no friction where its pair has other contacts: its place is less exact than that of
-    contacts that MuJoCo found together, and tangents that differ a little only hold a body fast.
-    Its distance is kept for `set_new_gaps`.
+    Without a limit of friction, it has none where its pair has other contacts: a body that rolls is
+    held fast where two points must not slip whose heights differ a little. Coulomb's law lets them
+    slip: their forces have next to no lever. Its distance is kept for `set_new_gaps`.
     """
     d = data_at(s.data)
     before, place = np.int64(d.ncon), s.scratch + 48
@@ -339,7 +339,7 @@ def add_contact(s: Any, api: Any, seen: int, points: np.ndarray, slippery: bool)
         c.pos[e] = 0.5 * (points[0, e] + points[1, e])
     c.includemargin = 1.0
     c.exclude, c.efc_address = 0, -1
-    if slippery:
+    if among and law_of(s, np.int64(c.geom[0]), np.int64(c.geom[1]))[0] == NO_SLIP:
         c.dim = 1
     c_api.call_pointer(api.mj_addContact, s.model, s.data, place)
     return d.ncon > before
