@@ -119,8 +119,33 @@ class Ruler:
         mujoco.mj_fwdVelocity(self.model, own)
         mujoco.mj_energyPos(self.model, own)
         mujoco.mj_energyVel(self.model, own)
-        deep = max(0.0, -float(own.contact.dist.min(initial=0.0)))
+        deep = 0.0
+        for c in own.contact:
+            if -c.dist > max(deep, DEEP * self.size):
+                deep = max(deep, self.least_depth(c))
+            else:
+                deep = max(deep, -c.dist)
         return deep, float(own.energy.sum())
+
+    def least_depth(self, contact: Any) -> float:
+        """Depth of a contact, or less, if the two geoms are taken apart by less.
+
+        MuJoCo's normals are not always right. If one geom is moved by s, and they are apart by d
+        then, to move it by s - d was enough. Where they are nearest then is the next direction.
+        """
+        (a, b), own, least = contact.geom, self.data, -float(contact.dist)
+        n, segment, place = contact.frame[:3].copy(), np.zeros(6), own.geom_xpos[contact.geom[1]]
+        before, far = place.copy(), 2.0 * least
+        for _ in range(10):
+            place += far * n
+            apart = mujoco.mj_geomDistance(self.model, own, a, b, 2.0 * far, segment)
+            place[:] = before
+            if not 0.0 < apart < 2.0 * far:
+                break
+            least = min(least, far - apart)
+            n = segment[3:] - segment[:3]
+            n /= np.linalg.norm(n)
+        return least
 
     def gain(self, stepper: hf.Stepper, data: Any, place: np.ndarray, energy: float) -> float:
         """What contact and correction have added in a step, beyond the free motion [J].
