@@ -25,7 +25,7 @@ def test_random_scenes() -> None:
     assert not figures.refused, figures.first
     assert figures.scenes == 40 and figures.steps == 4000
     assert figures.penetration.above[0] <= 5, figures  # above 1e-5 of the size
-    assert figures.penetration.above[2] == 0, figures  # above 1e-3
+    assert figures.penetration.above[2] == 0 and figures.longest <= 1, figures  # above 1e-3
     assert figures.force.above[0] == 0, figures
     assert figures.energy.above[0] == 0, figures
     assert figures.history.above[0] == 0, figures  # above 1e-12
@@ -105,7 +105,7 @@ def test_contacts_are_as_deep_as_the_bodies(seed: int) -> None:
     assert figures.penetration.above[1] == 0, figures  # above 1e-4
 
 
-@pytest.mark.parametrize("seed", [131346, 200015, 201467, 201546])
+@pytest.mark.parametrize("seed", [131346, 200015, 201368, 201467, 201546, 210283])
 def test_corrections_follow_bodies_that_turn(seed: int) -> None:
     """Their rows were those of the beginning of the step, and two ends took turns (200015)."""
     figures = Figures()

@@ -181,6 +181,23 @@ def choose_normal(s: Any, api: Any, address: int, c: Any) -> bool:
 
 
 @kernel
+def is_wrong(s: Any, d: Any, c: Any, apart: float) -> bool:
+    """Return whether a contact is none.
+
+    Args:
+        s: the record of the step.
+        d: data that the contact stands in.
+        c: the contact.
+        apart: how far apart its geoms are along the best normal; -inf if there is none.
+    """
+    radius, a, b = floats(s.radius, 1, s.ngeom)[0], np.int64(c.geom[0]), np.int64(c.geom[1])
+    if integers(s.geom_type, 1, s.ngeom)[0, a] == HFIELD:
+        return is_steep(s, d, c) or reaches_through(s, d, c) > s.wrong_normal * radius[b]
+    less = AS_GOOD * min(radius[a], radius[b])
+    return apart_along(s, d, a, b, c.frame) < apart - less
+
+
+@kernel
 def end_of_pair(d: Any, begin: int) -> int:
     """Return where the contacts end that have the same geoms as the one at `begin`."""
     first, end = contact_at(d.contact + begin * CONTACT_SIZE), begin + 1
@@ -249,18 +266,8 @@ def correct_pair(s: Any, api: Any, address: int, begin: int, end: int) -> None:
 
 
 @kernel
-def is_wrong(s: Any, d: Any, c: Any, apart: float) -> bool:
-    """Return whether a contact is none, if its geoms are so far apart along the best normal."""
-    radius, a, b = floats(s.radius, 1, s.ngeom)[0], np.int64(c.geom[0]), np.int64(c.geom[1])
-    if integers(s.geom_type, 1, s.ngeom)[0, a] == HFIELD:
-        return is_steep(s, d, c) or reaches_through(s, d, c) > s.wrong_normal * radius[b]
-    less = AS_GOOD * min(radius[a], radius[b])
-    return apart_along(s, d, a, b, c.frame) < apart - less
-
-
-@kernel
 def drop_wrong(s: Any, api: Any, address: int) -> bool:
-    """The same for a list that no rows are made of: what is excluded is taken from it."""
+    """Do the same to a list that no rows are made of: what is excluded is taken from it."""
     d, kept = data_at(address), 0
     some = correct_doubtful(s, api, address)
     for i in range(d.ncon if some else 0):
