@@ -19,6 +19,7 @@ from fuzz.random_scenes import Scene
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 STEPS = 120  # of a scene
 DEEP = 1e-5  # penetration that is asked for, relative to the mean size
+TOO_DEEP = 1e-4  # the same in all but single steps
 ACCURATE = 1e-6  # of distances between surfaces, relative to the mean size
 PROBES = 6  # of a scene: states that a stepper without history steps, too
 
@@ -65,6 +66,7 @@ class Figures:
     uncertified: int = 0
     wild: int = 0  # steps in which a body moves by more than the mean size or turns by a radian,
     # and those after them that begin and end with overlap that such a step has left
+    longest: int = 0  # steps in a row with penetration above TOO_DEEP
     penetration: Spread = field(default_factory=lambda: Spread((1e-5, 1e-4, 1e-3)))
     force: Spread = field(default_factory=lambda: Spread((10.0, 100.0)))
     energy: Spread = field(default_factory=lambda: Spread((1e-9, 1e-6)))
@@ -89,6 +91,7 @@ class Figures:
         lines = [
             f"{self.scenes} scenes, {self.steps} steps, {self.seconds:.0f} s",
             f"penetration over size           {self.penetration}",
+            f"  steps in a row above {TOO_DEEP:g}     {self.longest}",
             f"force over weight + momentum/h  {self.force}",
             f"energy from contact, relative   {self.energy}",
             f"history, relative               {self.history}",
@@ -119,8 +122,33 @@ class Ruler:
         mujoco.mj_fwdVelocity(self.model, own)
         mujoco.mj_energyPos(self.model, own)
         mujoco.mj_energyVel(self.model, own)
-        deep = max(0.0, -float(own.contact.dist.min(initial=0.0)))
+        deep = 0.0
+        for c in own.contact:
+            if -c.dist > max(deep, DEEP * self.size):
+                deep = max(deep, self.least_depth(c))
+            else:
+                deep = max(deep, -c.dist)
         return deep, float(own.energy.sum())
+
+    def least_depth(self, contact: Any) -> float:
+        """Depth of a contact, or less, if the two geoms are taken apart by less.
+
+        MuJoCo's normals are not always right. If one geom is moved by s, and they are apart by d
+        then, to move it by s - d was enough. Where they are nearest then is the next direction.
+        """
+        (a, b), own, least = contact.geom, self.data, -float(contact.dist)
+        n, segment, place = contact.frame[:3].copy(), np.zeros(6), own.geom_xpos[contact.geom[1]]
+        before, far = place.copy(), 2.0 * least
+        for _ in range(10):
+            place += far * n
+            apart = mujoco.mj_geomDistance(self.model, own, a, b, 2.0 * far, segment)
+            place[:] = before
+            if not 0.0 < apart < 2.0 * far:
+                break
+            least = min(least, far - apart)
+            n = segment[3:] - segment[:3]
+            n /= np.linalg.norm(n)
+        return least
 
     def gain(self, stepper: hf.Stepper, data: Any, place: np.ndarray, energy: float) -> float:
         """What contact and correction have added in a step, beyond the free motion [J].
@@ -176,7 +204,7 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
         return
     ruler = Ruler(model)
     ruler.look(data)
-    after, overlaps = ruler.speeds(), False
+    after, overlaps, in_a_row = ruler.speeds(), False, 0
     h, scale = float(model.opt.timestep), ruler.weight * scene.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hf.StepWarning)
@@ -202,6 +230,8 @@ def run_scene(scene: Scene, figures: Figures, steps: int = STEPS, probes: int = 
                 figures.wild += 1  # beyond what rows of the start of a step can tell
                 continue
             figures.penetration.see(deep / ruler.size, scene.seed, k)
+            in_a_row = in_a_row + 1 if deep > TOO_DEEP * ruler.size else 0
+            figures.longest = max(figures.longest, in_a_row)
             drive = float(np.abs(data.qfrc_actuator + data.qfrc_passive).sum())
             drive /= min(1.0, ruler.size)
             allowed = ruler.weight + drive + ruler.momentum(before) / h

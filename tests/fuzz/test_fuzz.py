@@ -25,7 +25,7 @@ def test_random_scenes() -> None:
     assert not figures.refused, figures.first
     assert figures.scenes == 40 and figures.steps == 4000
     assert figures.penetration.above[0] <= 5, figures  # above 1e-5 of the size
-    assert figures.penetration.above[2] == 0, figures  # above 1e-3
+    assert figures.penetration.above[2] == 0 and figures.longest <= 1, figures  # above 1e-3
     assert figures.force.above[0] == 0, figures
     assert figures.energy.above[0] == 0, figures
     assert figures.history.above[0] == 0, figures  # above 1e-12
@@ -93,7 +93,24 @@ def test_pairs_with_wrong_normals_alone_get_right_ones(seed: int) -> None:
     """Bodies sank in by a tenth of their size where all contacts of a pair pointed elsewhere."""
     figures = Figures()
     run_scene(random_scene(seed), figures, steps=120, probes=6)
-    assert figures.penetration.above[2] == 0, figures  # above 1e-3 of the size
+    assert figures.penetration.above[1] == 0, figures  # above 1e-4 of the size
+
+
+@pytest.mark.parametrize("seed", [130519, 130768, 131312, 200028, 200210, 200418, 200584, 201013])
+def test_contacts_are_as_deep_as_the_bodies(seed: int) -> None:
+    """Round edges were polygons, normals those of another face, or all were left out (131312)."""
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=6)
+    assert figures.penetration.above[0] <= 1, figures  # of 120 steps, above 1e-5 of the size
+    assert figures.penetration.above[1] == 0, figures  # above 1e-4
+
+
+@pytest.mark.parametrize("seed", [131346, 200015, 201368, 201467, 201546, 210283])
+def test_corrections_follow_bodies_that_turn(seed: int) -> None:
+    """Their rows were those of the beginning of the step, and two ends took turns (200015)."""
+    figures = Figures()
+    run_scene(random_scene(seed), figures, steps=120, probes=6)
+    assert figures.penetration.above[0] == 0, figures  # above 1e-5 of the size
 
 
 @pytest.mark.parametrize("seed", [9141, 9682, 31278])
@@ -117,11 +134,12 @@ def test_nothing_is_left_of_the_last_step(seed: int) -> None:
     assert figures.history.above[0] == 0, figures  # above 1e-12
 
 
-@pytest.mark.parametrize("seed", [40067, 40876, 41084, 130356])
+@pytest.mark.parametrize("seed", [40067, 40876, 41084, 130356, 130500])
 def test_every_step_is_that_of_a_new_stepper(seed: int) -> None:
     """Impulses of the last step were taken where bodies moved, and in large islands (40067).
 
-    What the look-ahead added depended on how much memory there was (130356).
+    What the look-ahead added depended on how much memory there was (130356). Motions that rows
+    hardly see went on where they were not solved for (130500).
     """
     scene = random_scene(seed)
     model, data = scene.load()
@@ -178,19 +196,23 @@ def reaches_through(model: Any, data: Any, outcome: Any, k: int) -> float:
     return (n @ (place - before.geom_xpos[body]) + reach) / float(model.geom_rbound[body])
 
 
-@pytest.mark.parametrize("seed", [20548, 20817])
+@pytest.mark.parametrize("seed", [20548, 20817, 200449, 210536])
 def test_scenes_that_diverge_are_reset(seed: int) -> None:
-    """Speeds of 1e9 m/s, at which the inertia is rounding: MuJoCo's own warning, and no error."""
+    """Speeds of 1e9 m/s, at which the inertia is rounding: MuJoCo's own warning, and no error.
+
+    Or of 1e5 m/s, at which bodies move by a million of their sizes in a step (200449, 210536).
+    """
     scene = random_scene(seed)
     model, data = scene.load()
     stepper, resets = hf.Stepper(model, warn=False), 0
-    for k in range(20):
+    for k in range(60):
         scene.drive(model, data, k)
         before = data.time
         stepper.step(data)
         resets += data.time < before
     assert resets > 0
-    assert data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number > 0
+    kinds = (mujoco.mjtWarning.mjWARN_BADQACC, mujoco.mjtWarning.mjWARN_BADQVEL)
+    assert sum(data.warning[kind].number for kind in kinds) > 0
 
 
 def test_scenes_are_what_they_say() -> None:

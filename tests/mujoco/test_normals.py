@@ -41,6 +41,16 @@ def plain(model: Any, d: Any) -> dict[str, Any]:
     return scope
 
 
+def record(model: Any, radius: np.ndarray, work: np.ndarray) -> Any:
+    """What kernels read of a model of two geoms."""
+    names = ("geom_type", "geom_size", "geom_dataid", "mesh_vertadr", "mesh_vertnum", "mesh_vert",
+             "mesh_graphadr", "mesh_graph")  # fmt: skip
+    return SimpleNamespace(
+        **{name: getattr(model, name).ctypes.data for name in names}, ngeom=2, nmesh=model.nmesh,
+        radius=radius.ctypes.data, scratch=work.ctypes.data, model=model._address, opt=0,
+    )  # fmt: skip
+
+
 def geom(kind: str, place: str, rng: np.random.Generator) -> tuple[str, str]:
     """The asset and the body of a geom."""
     asset, shape = "", f'type="{kind}" size="{SIZES.get(kind)}"'
@@ -67,14 +77,8 @@ def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> No
     data.qpos[:] = rng.normal(size=14)
     data.qpos[7:10] = data.qpos[:3] + 2.0 * rng.normal(size=3)
     mujoco.mj_kinematics(model, data)
-    names = ("geom_type", "geom_size", "geom_dataid", "mesh_vertadr", "mesh_vertnum", "mesh_vert",
-             "mesh_graphadr", "mesh_graph")  # fmt: skip
     radius, work = np.array(model.geom_rbound), np.zeros(256)
-    s = SimpleNamespace(
-        **{name: getattr(model, name).ctypes.data for name in names}, ngeom=2, nmesh=model.nmesh,
-        radius=radius.ctypes.data, scratch=work.ctypes.data, model=model._address, opt=0,
-    )  # fmt: skip
-    place = data.geom_xpos
+    s, place = record(model, radius, work), data.geom_xpos
     d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=place.ctypes.data)
     api = SimpleNamespace(mj_geomDistance=c_api.address("mj_geomDistance"))
     scope = plain(model, d)
@@ -85,7 +89,7 @@ def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> No
     def corrected(n: np.ndarray) -> Any:
         contact = SimpleNamespace(geom=[0, 1], dist=0.0, pos=np.zeros(3),
                                   frame=np.append(n, np.zeros(6)))  # fmt: skip
-        scope["correct_normal"](s, api, data._address, contact)
+        assert scope["correct_normal"](s, api, data._address, contact)
         return contact
 
     n = place[1] - place[0]
@@ -109,3 +113,42 @@ def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> No
     for g, sign in ((0, 1.0), (1, -1.0)):  # the point is on the surfaces of both
         reach = scope["support"](s, d, g, *(sign * found))
         assert sign * found @ contact.pos == pytest.approx(reach, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_geoms_on_height_fields_get_normals_that_part_them(kind: str) -> None:
+    """By as much as they overlap, and no less; also where they are in it by half their size."""
+    rng, found = np.random.default_rng([5, *map(ord, kind)]), 0
+    asset, body = geom(kind, "a", rng)
+    text = " ".join(f"{x:.5f}" for x in rng.random(64))
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option ccd_tolerance="1e-9"/><asset>{asset}<hfield name="h" nrow="8" ncol="8" '
+        f'elevation="{text}" size="4 4 0.5 0.1"/></asset><worldbody>'
+        f'<geom type="hfield" hfield="h"/>{body}</worldbody></mujoco>'
+    )
+    data, segment = mujoco.MjData(model), np.zeros(6)
+    radius, work = np.array(model.geom_rbound), np.zeros(256)
+    s = record(model, radius, work)
+    place = data.geom_xpos
+    d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=place.ctypes.data)
+    api = SimpleNamespace(mj_geomDistance=c_api.address("mj_geomDistance"))
+    scope = plain(model, d)
+    for deep in (1e-6, 1e-3, 0.05, 0.15):
+        data.qpos[:3], data.qpos[3:] = rng.uniform(-2.0, 2.0, size=3), rng.normal(size=4)
+        data.qpos[2] = 1.5
+        mujoco.mj_kinematics(model, data)
+        far = mujoco.mj_geomDistance(model, data, 0, 1, 3.0, segment)
+        n = segment[3:] - segment[:3]
+        place[1] -= (far + deep) * n / np.linalg.norm(n)
+        up = np.array([0.0, 0.0, 1.0])
+        contact = SimpleNamespace(geom=[0, 1], dist=-deep, pos=np.zeros(3),
+                                  frame=np.append(up, np.zeros(6)))  # fmt: skip
+        if not scope["correct_normal"](s, api, data._address, contact):
+            continue  # in a valley several normals are as near as each other
+        found += 1
+        assert contact.dist < 0.0
+        before = place[1].copy()
+        for more, apart in ((1e-6, True), (-1e-6, False)):
+            place[1] = before + (more - contact.dist) * contact.frame[:3]
+            assert (mujoco.mj_geomDistance(model, data, 0, 1, 1.0, segment) > 0.0) == apart
+    assert found >= 3

@@ -23,7 +23,8 @@ def plain(code: Any) -> Any:
         scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
             at, rows, columns, kind
         )
-    for name in ("longest_of_mesh", "support", "steepest", "has_support", "square"):
+    for name in ("farthest_of_mesh", "farthest", "support", "steepest", "height", "has_support",
+                 "square"):  # fmt: skip
         each: Any = scope[name]
         scope[name] = FunctionType(getattr(each, "py_func", each).__code__, scope)
     return FunctionType(getattr(code, "py_func", code).__code__, scope)
@@ -75,12 +76,15 @@ def test_supports(geom: str) -> None:
     mujoco.mj_kinematics(model, data)
     d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=data.geom_xpos.ctypes.data)
     points = surface(model, 0) @ data.geom_xmat.reshape(3, 3).T + data.geom_xpos
-    s, support = record(model), plain(separation.support)
+    s, support, farthest = record(model), plain(separation.support), plain(separation.farthest)
     for n in RNG.normal(size=(20, 3)):
         n /= np.linalg.norm(n)
         reach = float((points @ n).max())
         assert support(s, d, 0, *n) == pytest.approx(reach, abs=2e-3)  # points are not dense
         assert support(s, d, 0, *n) >= reach - 1e-12
+        far = np.array(farthest(s, d, 0, *n))
+        assert n @ far == pytest.approx(support(s, d, 0, *n), abs=1e-12)
+        assert np.linalg.norm(points - far, axis=1).min() < 0.02  # it is on the surface
 
 
 def test_slopes_of_height_fields() -> None:
@@ -102,3 +106,21 @@ def test_slopes_of_height_fields() -> None:
     far = -2.0 + 1.1 if j >= 3 else 2.0 - 1.1
     assert steepest(s, 0, far, 5.0 - 0.2 if i < 3 else -5.0 + 0.2) == 0.0
     assert steepest(s, 0, -2.0, 0.0) == np.inf and steepest(s, 0, 0.0, 5.1) == np.inf
+
+
+def test_heights_of_height_fields() -> None:
+    """They are where rays meet the field; below everything beyond its border."""
+    text = " ".join(f"{x:.5f}" for x in RNG.random(35))
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><asset><hfield name="h" nrow="7" ncol="5" elevation="{text}" size="2 5 0.5 0.1"/>'
+        '</asset><worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    s, height, hit = record(model), plain(separation.height), np.zeros(1, dtype=np.int32)
+    for x, y in RNG.uniform((-2.0, -5.0), (2.0, 5.0), size=(100, 2)):
+        down = mujoco.mj_ray(model, data, np.array([x, y, 3.0]), np.array([0.0, 0.0, -1.0]), None,
+                             1, -1, hit)  # fmt: skip
+        assert height(s, 0, x, y) == pytest.approx(3.0 - down, abs=1e-6)
+    for x, y in ((2.1, 0.0), (-2.1, 0.0), (0.0, 5.1), (0.0, -5.1)):
+        assert height(s, 0, x, y) == -np.inf

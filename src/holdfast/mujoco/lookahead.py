@@ -36,6 +36,7 @@ from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, NO_SLIP, Constraints, law_of, takes_part
 from holdfast.mujoco.contact_rows import normal_speed
 from holdfast.mujoco.meeting import DOUBTFUL, NONE, who_may_meet
+from holdfast.mujoco.normals import drop_wrong, find_doubtful
 from holdfast.mujoco.separation import is_checked, smaller
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.smooth import list_rows
@@ -117,7 +118,7 @@ def look_ahead(
         found = correct_gaps(s, api, arrays, cs, velocity, before, known)
         known = np.int64(d.ncon)
     collide_trial(s, api)
-    reach.drop_wrong(s, api, s.trial)
+    drop_wrong(s, api, s.trial)
     found = max(found, correct_gaps(s, api, arrays, cs, velocity, before, known))
     if found == LISTED:
         list_rows(s, api)
@@ -142,15 +143,15 @@ def list_touching(s: Any, api: Any) -> None:
     """List the contacts of the trial that have sunk in, and no others.
 
     Within margins MuJoCo finds wrong distances and normals between meshes, capsules, cylinders
-    and ellipsoids that have sunk in, and leaves out the nearest contacts of faces. Where it finds
-    wrong normals without, it is asked again with the smallest.
+    and ellipsoids that have sunk in, and leaves out the nearest contacts of faces. Where what it
+    finds without is doubtful, it is asked again with the smallest, and corrected.
     """
     reach.narrow_margins(s, 0.0)
     collide_trial(s, api)
-    if reach.drop_wrong(s, api, s.trial):
+    if find_doubtful(s, data_at(s.trial), 0) >= 0:
         reach.narrow_margins(s, s.touching * s.size)
         collide_trial(s, api)
-        reach.drop_wrong(s, api, s.trial)
+        drop_wrong(s, api, s.trial)
     reach.widen_margins(s)
 
 

@@ -28,12 +28,13 @@ from holdfast._jit import kernel
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api
 from holdfast.mujoco._mj import mujoco
-from holdfast.mujoco.normals import apart_along
 from holdfast.mujoco.separation import (
     BOX,
     CAPSULE,
     ELLIPSOID,
+    NEAR_MARGINS,
     SPHERE,
+    apart_along,
     has_support,
     is_checked,
     support,
@@ -53,7 +54,6 @@ NONE, EXACT, DOUBTFUL = range(3)
 PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 ROUND = (SPHERE, CAPSULE)
 TWICE = 2.0  # margins of a pair over those of its geoms, where these are equal
-NEAR_MARGINS = 1e4  # a pair whose contacts are farther than this times that does not touch
 CLEARLY = 100.0  # the same for a pair whose distance has been asked for
 QUESTIONS = 12  # pairs that are asked about at most: more take longer than a list of contacts
 

@@ -34,8 +34,8 @@ class StepOptions:
             for this accuracy, too, where the model's own `ccd_tolerance` is less.
         bend: square of the turn of a coordinate in a step, in radians or mean sizes, above which
             its path is so curved that the surfaces are checked where the step ends.
-        wrong_normal: part of a geom's radius by which it may reach through the plane of a contact;
-            beyond that the normal is wrong. MuJoCo's normals of faces are off by up to 0.2 rad.
+        wrong_normal: part of a geom's radius by which it may reach through the plane of a contact
+            with a height field; beyond that the normal is wrong.
         same_place: part of the smaller geom's radius within which points are one contact.
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
@@ -47,7 +47,8 @@ class StepOptions:
         approximate: residual up to which a step is taken that misses the certificate.
         limit_rounds: how often a step is solved again because compliant limits begin to press.
         uncorrected: violations below this are not corrected.
-        correction_step: largest displacement of a coordinate in one correction [m, rad].
+        correction_step: largest displacement of a coordinate in one correction [m, rad], unless
+            the island moves farther in the step.
         correction_lever: largest ratio of such a displacement to the violation that it corrects,
             over the mean size for angles.
         held_compliance: compliance of rows that hold in a correction, relative to their bodies.

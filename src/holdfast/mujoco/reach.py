@@ -17,9 +17,9 @@ import numpy as np
 from holdfast._jit import entry, kernel
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
-from holdfast.mujoco.meeting import NEAR_MARGINS, are_apart
-from holdfast.mujoco.normals import correct_normal
-from holdfast.mujoco.separation import is_right, smaller
+from holdfast.mujoco.meeting import are_apart
+from holdfast.mujoco.normals import drop_wrong
+from holdfast.mujoco.separation import NEAR_MARGINS, smaller
 from holdfast.mujoco.sleep import collide_trial
 from holdfast.mujoco.structs import (
     CONTACT_SIZE,
@@ -200,60 +200,6 @@ def has_left_out(s: Any, api: Any, touch: float) -> bool:
                 return True
             is_apart = True
     return False
-
-
-@kernel
-def is_wrong(s: Any, d: Any, c: Any) -> bool:
-    """Return whether a contact nearly touches and has a wrong normal."""
-    near = NEAR_MARGINS * s.touching * s.size
-    return c.dist <= near and c.exclude == 0 and not is_right(s, d, c)
-
-
-@kernel
-def has_right(s: Any, d: Any, c: Any) -> bool:
-    """Return whether a contact of the same geoms nearly touches and has no wrong normal."""
-    near = NEAR_MARGINS * s.touching * s.size
-    for k in range(d.ncon):
-        other = contact_at(d.contact + k * CONTACT_SIZE)
-        same = other.geom[0] == c.geom[0] and other.geom[1] == c.geom[1]
-        if same and other.exclude == 0 and other.dist <= near and is_right(s, d, other):
-            return True
-    return False
-
-
-@kernel
-def correct_wrong(s: Any, api: Any, address: int) -> bool:
-    """Exclude contacts with wrong normals from the data at an address; return whether any.
-
-    Where no contact of a pair is right, the first gets a normal of our own.
-    """
-    d, some = data_at(address), False
-    if s.convex == 0:
-        return False
-    for i in range(d.ncon):
-        c = contact_at(d.contact + i * CONTACT_SIZE)
-        if not is_wrong(s, d, c):
-            continue
-        some = True
-        if not has_right(s, d, c):
-            correct_normal(s, api, address, c)
-        if is_wrong(s, d, c):
-            c.includemargin, c.exclude, c.efc_address = 0.0, 1, -1
-    return some
-
-
-@kernel
-def drop_wrong(s: Any, api: Any, address: int) -> bool:
-    """The same for a list that no rows are made of: what is excluded is taken from it."""
-    d, kept = data_at(address), 0
-    some = correct_wrong(s, api, address)
-    for i in range(d.ncon if some else 0):
-        at = d.contact + i * CONTACT_SIZE
-        if contact_at(at).exclude == 0:
-            structs.copy(d.contact + kept * CONTACT_SIZE, at, CONTACT_SIZE)
-            kept += 1
-    d.ncon = kept if some else d.ncon
-    return some
 
 
 @kernel

@@ -38,6 +38,7 @@ from holdfast.linalg.vectors import square
 from holdfast.linalg.views import part, vector
 from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
+from holdfast.mujoco.normals import correct_doubtful
 from holdfast.mujoco.persistent import add_kept
 from holdfast.mujoco.record import Inertia, Status, record_at
 from holdfast.mujoco.sleep import NO_ISLANDS, SLEEP, any_asleep, wake
@@ -247,7 +248,7 @@ def complete_contacts(s: Any, api: Any) -> None:
         s.collided = data_at(s.data).ncon
         return
     if s.adhesive == 0:
-        reach.correct_wrong(s, api, s.data)
+        correct_doubtful(s, api, s.data)
         reach.add_nearest(s, api)
     add_kept(s, api)
     if s.adhesive == 0 and structs.option_at(s.opt).enableflags & SLEEP == 0:
@@ -361,7 +362,7 @@ def list_nearest(s: Any, api: Any) -> None:
     keep_rows(s)
     wrong = False
     if s.adhesive == 0 and s.rigid_contacts == 1:
-        wrong = reach.correct_wrong(s, api, s.data)
+        wrong = correct_doubtful(s, api, s.data)
         reach.add_nearest(s, api)
     s.collided = d.ncon
     if wrong or s.collided > known:

@@ -27,7 +27,7 @@ are corrected alone. What is done depends on the state alone, not on how it came
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,9 @@ from holdfast.mujoco.constraints import (
     is_longer,
     is_soft,
 )
+from holdfast.mujoco.contact_rows import fill_panel
 from holdfast.mujoco.lookahead import list_touching, move_trial, taken_back
+from holdfast.mujoco.separation import smaller
 from holdfast.mujoco.sleep import hold
 from holdfast.mujoco.smooth import factors
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, words
@@ -63,6 +65,14 @@ OPTIONS = DEFAULT.numbers()  # of the contact solve
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 WEIGHTLESS = int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
 PAYMENTS = 6  # how often energy is measured, with ever shorter displacements; the last ones are 0
+
+
+class Ends(NamedTuple):
+    """Constraints as they are where the step ends, as far as they have been seen there."""
+
+    rows: Arrays  # the contact problem with the rows of the end
+    place: np.ndarray  # (n, 2, 3) where the points of contacts were before, as parts of both geoms
+    seen: np.ndarray  # (n,) whether they have been seen there
 
 
 @kernel
@@ -151,7 +161,7 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
 @kernel
 def correction_size(s: Any) -> int:
     """Return the length of the arrays of a correction, without what its solve needs."""
-    return 2 * s.constraints + 5 * s.rows + 2 * s.nv + REPORT
+    return s.entries + 9 * s.constraints + 5 * s.rows + 2 * s.nv + REPORT
 
 
 @kernel
@@ -182,9 +192,39 @@ def is_turn(s: Any, period: int) -> bool:
 
 
 @kernel
-def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.ndarray,
-             rest: int) -> bool:  # fmt: skip
-    """Fill the displacements of all islands that need one; False if some cannot be corrected."""
+def rows_of_end(s: Any, arrays: Arrays, cs: Constraints, at: int) -> Ends:
+    """Return the rows of the beginning of the step, which are to become those of its end."""
+    n, values = s.constraints, floats(at, 1, s.entries)[0]
+    place = floats(at + 8 * s.entries, 6, n).reshape(n, 2, 3)
+    seen = words(at + 8 * (s.entries + 6 * n), 1, n)[0]
+    for p in range(s.entries if s.correct == 1 else 0):
+        values[p] = arrays.values[p]
+    for k in range(n if s.correct == 1 else 0):
+        seen[k] = 0
+        for e in range(3):
+            place[k, 0, e] = place[k, 1, e] = cs.place[k, e]
+    rows = Arrays(
+        arrays.tree, arrays.block, arrays.inertia, arrays.free, arrays.law, arrays.row,
+        arrays.panel, arrays.panel_tree, arrays.panel_at, values, arrays.target, arrays.friction,
+        arrays.bound, arrays.compliance,
+    )  # fmt: skip
+    return Ends(rows, place, seen)
+
+
+@kernel
+def displace(s: Any, arrays: Arrays, ends: Ends, cs: Constraints, answer: Answer,
+             label: np.ndarray, rest: int) -> bool:  # fmt: skip
+    """Fill the displacements of all islands that need one; False if some cannot be corrected.
+
+    Args:
+        s: the record of the step.
+        arrays: the contact problem.
+        ends: its rows where the step ends.
+        cs: its constraints.
+        answer: its solution.
+        label: island of each tree.
+        rest: address of what is left of the work array.
+    """
     n, nr, nv = s.constraints, s.rows, s.nv
     at = rest
     law, state = words(at, 1, n)[0], words(at + 8 * n, 1, n)[0]
@@ -201,7 +241,7 @@ def displace(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, label: np.
     at += 8 * REPORT
     to = Arrays(
         arrays.tree, arrays.block, arrays.inertia, free, law, arrays.row, arrays.panel,
-        arrays.panel_tree, arrays.panel_at, arrays.values, target, friction, bound, compliance,
+        arrays.panel_tree, arrays.panel_at, ends.rows.values, target, friction, bound, compliance,
     )  # fmt: skip
     found = Answer(way, impulse, state, report)
     dq = floats(s.displacement, 1, nv)[0]
@@ -260,7 +300,13 @@ def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, lab
     size = s.work_size - (at - s.work) // 8
     work, integers = floats(at, 1, size)[0], words(at, 1, size)[0]
     left = min(left, s.left_over)  # as it was first found, not what vain attempts have made of it
-    largest = min(s.correction_step, s.correction_lever * left / min(1.0, s.size))
+    fastest = 0.0
+    for t in range(s.ntree):
+        if label[t] == island:
+            for j in range(arrays.tree[t], arrays.tree[t + 1]):
+                fastest = max(fastest, abs(answer.velocity[j]))
+    largest = max(s.correction_step, s.h * fastest)
+    largest = min(largest, s.correction_lever * left / min(1.0, s.size))
     solved = False
     for held in (True, False):
         if held and not holds:
@@ -288,12 +334,13 @@ def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, lab
 
 
 @kernel
-def measure_again(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: np.ndarray,
-                  dq: np.ndarray) -> bool:  # fmt: skip
+def measure_again(s: Any, api: Any, arrays: Arrays, ends: Ends, cs: Constraints,
+                  velocity: np.ndarray, dq: np.ndarray) -> bool:  # fmt: skip
     """Look at the surfaces where displacements lead; note how deep contacts have sunk in.
 
-    Rows are those of the beginning of the step: where bodies turn far, they are not quite right
-    about its end. Return whether anything is deeper than it seemed.
+    Rows are those of the beginning of the step: where bodies turn far, they are not right about its
+    end. A contact that is deeper than it seemed gets the rows that it has where it is seen. Return
+    whether there is any.
     """
     trial, found, points = data_at(s.trial), False, floats(s.scratch, 2, 3)
     if s.rigid_contacts == 0:  # nothing of them is corrected
@@ -306,38 +353,64 @@ def measure_again(s: Any, api: Any, arrays: Arrays, cs: Constraints, velocity: n
             continue
         taken_back(data_at(s.data), trial, np.int64(seen.geom[0]), seen, points[0])
         taken_back(data_at(s.data), trial, np.int64(seen.geom[1]), seen, points[1])
-        k = most_alike(s, cs, seen, points)
-        if k < 0 or is_short(s, arrays, k):
+        k = most_alike(s, arrays, ends, cs, velocity, dq, seen, points)
+        if k < 0:
             continue
-        end = cs.gap[k] + s.h * row_speed(arrays, k, 0, velocity) + row_speed(arrays, k, 0, dq)
-        if end - seen.dist > cs.sunk[k]:
-            cs.sunk[k] = end - seen.dist
+        if seen.dist < end_gap(s, arrays, cs, k, velocity) + row_speed(ends.rows, k, 0, dq):
+            if not found:
+                c_api.call(api.mj_comPos, s.model, s.trial)
             found = True
+            for p in range(arrays.panel[k], arrays.panel[k + 1]):
+                fill_panel(s, trial, seen, arrays.panel_tree[p], arrays.row[k + 1] - arrays.row[k],
+                           arrays.panel_at[p], ends.rows.values)  # fmt: skip
+            ends.seen[k] = 1
+            for side in range(2):
+                for j in range(3):
+                    ends.place[k, side, j] = points[side, j]
+            cs.sunk[k] = 0.0
+            gap = end_gap(s, arrays, cs, k, velocity)
+            cs.sunk[k] = gap - seen.dist + row_speed(ends.rows, k, 0, dq)
     return found
 
 
 @kernel
-def most_alike(s: Any, cs: Constraints, seen: Any, points: np.ndarray) -> int:
-    """Return the nearest contact of the same geoms and with a similar normal; -1 if there is none.
+def most_alike(s: Any, arrays: Arrays, ends: Ends, cs: Constraints, velocity: np.ndarray,
+               dq: np.ndarray, seen: Any, points: np.ndarray) -> int:  # fmt: skip
+    """Return the contact that is to stand for one of the trial; -1 if there is none.
+
+    It is the nearest of the same geoms and with a similar normal. But if that was seen elsewhere,
+    it is the one of them that is farthest open: two ends of a body that turns would else take turns
+    to be the same contact.
 
     Args:
         s: the record of the step.
+        arrays: the contact problem.
+        ends: its constraints where the step ends.
         cs: its constraints.
+        velocity: its solution.
+        dq: displacements that lead to the trial.
         seen: a contact of the trial.
         points: (2, 3) where its point was at the beginning of the step, as part of either geom.
     """
-    best, least = -1, np.inf
+    best, least, widest_open, most = -1, np.inf, -1, -np.inf
+    radius = floats(s.radius, 1, s.ngeom)[0]
     for k in range(cs.kind.shape[0]):
         if cs.kind[k] != CONTACT or cs.geom[k, 0] != seen.geom[0] or cs.geom[k, 1] != seen.geom[1]:
             continue
         cosine = one = other = 0.0
         for e in range(3):
             cosine += seen.frame[e] * cs.place[k, 3 + e]
-            one += square(points[0, e] - cs.place[k, e])
-            other += square(points[1, e] - cs.place[k, e])
-        if cosine > s.similar_normal and min(one, other) < least:
+            one += square(points[0, e] - ends.place[k, 0, e])
+            other += square(points[1, e] - ends.place[k, 1, e])
+        if cosine <= s.similar_normal or is_short(s, arrays, k):
+            continue
+        if min(one, other) < least:
             best, least = k, min(one, other)
-    return best
+        gap = end_gap(s, arrays, cs, k, velocity) + row_speed(ends.rows, k, 0, dq)
+        if gap > most:
+            widest_open, most = k, gap
+    near = s.same_place * smaller(radius[seen.geom[0]], radius[seen.geom[1]])
+    return widest_open if best >= 0 and ends.seen[best] == 1 and least > near * near else best
 
 
 @kernel
@@ -606,26 +679,28 @@ def stabilize(s: Any, api: Any, arrays: Arrays, cs: Constraints, answer: Answer,
     dq = floats(s.displacement, 1, s.nv)[0]
     for j in range(s.nv):
         dq[j] = 0.0
+    ends = rows_of_end(s, arrays, cs, rest)
+    rest += 8 * (s.entries + 7 * s.constraints)
     if s.correct == 1 and s.lookaheads >= s.lookahead_rounds:  # nobody has looked at this motion
         for i in range(cs.kind.shape[0]):
             cs.sunk[i] = 0.0
-        measure_again(s, api, arrays, cs, answer.velocity, dq)
+        measure_again(s, api, arrays, ends, cs, answer.velocity, dq)
         violations(s, arrays, cs, answer.velocity)
     if s.correct == 0 or s.left_over <= s.uncorrected * s.size:
         s.stuck = 0
         return
     d, label = data_at(s.data), words(s.island, 1, s.ntree)[0]
     label_islands(arrays, label)
-    whole, doubtful = displace(s, arrays, cs, answer, label, rest), False
+    whole, doubtful = displace(s, arrays, ends, cs, answer, label, rest), False
     for k in range(1, s.corrections):
         sunk = s.left_over > s.sunk * s.size and widest(dq) > 0.0
-        if not sunk or not measure_again(s, api, arrays, cs, answer.velocity, dq):
+        if not sunk or not measure_again(s, api, arrays, ends, cs, answer.velocity, dq):
             break
-        whole, doubtful = displace(s, arrays, cs, answer, label, rest), k == s.corrections - 1
+        whole, doubtful = displace(s, arrays, ends, cs, answer, label, rest), k == s.corrections - 1
     least = s.uncorrected if doubtful else s.slight
     useless, joints = drop_useless(s, api, arrays, cs, answer, label, dq, least)
     if joints:
-        displace(s, arrays, cs, answer, label, rest)
+        displace(s, arrays, ends, cs, answer, label, rest)
     if not whole or useless:
         s.stuck += 1
     elif widest(dq) > 0.0:

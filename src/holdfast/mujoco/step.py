@@ -76,6 +76,7 @@ from holdfast.mujoco.writeback import (
     write_back,
 )
 
+LOST = 1e3  # mean sizes or radians in a step, beyond which what is not certified has diverged
 _SOLVER = DEFAULT.numbers()
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
@@ -119,7 +120,7 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     residual of `rough` suffices where it is more than the certificate. Where a solve is resumed,
     islands stay as they are that the impulses at hand answer: others have changed. An inertia that
     is lost in rounding, because bodies are millions of sizes away, comes with accelerations beyond
-    all bounds.
+    all bounds, or with bodies that are on the way there.
     """
     left = s.work_size - (rest - s.work) // 8
     work, integers = floats(rest, 1, left)[0], words(rest, 1, left)[0]
@@ -133,12 +134,25 @@ def solve_contacts(s: Any, arrays: Arrays, answer: Answer, rest: int, rough: flo
     s.solves += 1
     s.factorisations += int(answer.report[FACTORISATIONS])
     s.rung = max(s.rung, int(answer.report[RUNG]))
-    if status == _SOLVED or (status == _APPROXIMATE and s.strict == 0):
+    if status == _SOLVED:
+        return Status.DONE
+    if is_lost(s):
+        return Status.DIVERGED
+    if status == _APPROXIMATE and s.strict == 0:
         return Status.DONE
     accelerate(s, c_api.api_at(s.api))
     if any_beyond(floats(data_at(s.data).qacc_smooth, 1, s.nv)[0]):
         return Status.DIVERGED
     return Status.UNSOLVED
+
+
+@kernel
+def is_lost(s: Any) -> bool:
+    """Return whether a coordinate moves so fast that nothing is known of where it meets others."""
+    qvel, fastest = floats(data_at(s.data).qvel, 1, s.nv)[0], 0.0
+    for j in range(s.nv):
+        fastest = max(fastest, abs(qvel[j]))
+    return s.h * max(1.0, 1.0 / s.size) * fastest > LOST
 
 
 @kernel

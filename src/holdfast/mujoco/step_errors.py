@@ -16,7 +16,7 @@ from holdfast.mujoco.outcome import Outcome
 
 
 def diverged(model: Any, data: Any, velocity: np.ndarray) -> tuple[str, int, int]:
-    """Which coordinate is out of bounds: in words, MuJoCo's warning, its number."""
+    """Which coordinate is out of bounds, or the fastest: in words, MuJoCo's warning, its number."""
     kinds = mujoco.mjtWarning
     for name, values, kind in (
         ("qpos", data.qpos, kinds.mjWARN_BADQPOS), ("qvel", data.qvel, kinds.mjWARN_BADQVEL),
@@ -29,7 +29,11 @@ def diverged(model: Any, data: Any, velocity: np.ndarray) -> tuple[str, int, int
             i = int(bad[0])
             who = _who_has(model, name, i)
             return f"{name}[{i}] is {values[i]:.3g} ({who})", int(kind), i
-    return "a number is out of bounds", int(kinds.mjWARN_BADQACC), 0
+    if not data.qvel.size:
+        return "a number is out of bounds", int(kinds.mjWARN_BADQACC), 0
+    i = int(np.abs(data.qvel).argmax())
+    text = f"qvel[{i}] is {data.qvel[i]:.3g} ({_who_has(model, 'qvel', i)})"
+    return f"{text}, and no certified motion was found", int(kinds.mjWARN_BADQVEL), i
 
 
 def raise_memory_full(data: Any) -> NoReturn:
