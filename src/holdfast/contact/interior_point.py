@@ -1,12 +1,12 @@
-r"""Primal-dual interior-point method for an island, from nothing.
+r"""Primal-dual interior-point method for an island, from nothing or from an answer nearby.
 
 A contact with friction has the normal impulse :math:`N`, the part :math:`\rho`, :math:`|\rho| < 1`,
 of the friction that it may carry, :math:`r_T = \mu N \rho`, the normal speed :math:`s` and the
-speed :math:`\sigma` of sliding. With compliance :math:`\epsilon` about zero Coulomb's law is
+speed :math:`\sigma` of sliding. Coulomb's law is
 
 .. math::
 
-    u_N + \epsilon N = s, \quad u_T + \epsilon r_T = -\sigma \rho, \quad
+    u_N = s, \quad u_T = -\sigma \rho, \quad
     N s = \tau, \quad \sigma \kappa = \tau, \quad \kappa = \mu N (1 - |\rho|^2) / 2
 
 for :math:`\tau = 0`: where it slides :math:`|\rho| = 1`, else :math:`\sigma = 0`. For
@@ -19,6 +19,15 @@ It is the choice of unknowns that makes long steps possible. At a contact that o
 converge, to :math:`N = 0` and to what :math:`\rho` and :math:`\sigma` then are. In the unknowns
 :math:`r_T` and :math:`\sigma / \mu N` the latter grows beyond all bounds; and in De Saxcé's form
 of the law the length :math:`|u_T|` has no derivative where a contact sticks.
+
+In a step rigid rows have a compliance :math:`\epsilon` about the impulses at hand. It keeps the
+matrix regular where impulses are redundant, and takes no part in the law. With compliance about
+zero impulses would have to leave the middle of their cones for equal shares of the load at the end
+of the path, which they may not be able to have.
+
+From impulses r nearby the method begins on the path, at the gap that their residual asks for. Of
+the point with :math:`N - s = r_N - u_N` and :math:`(\mu N + \sigma) \rho = r_T - u_T` all
+products are equal.
 
 Normals without friction have the first two equations of each kind, dry friction a box, other rows
 are linear.
@@ -34,7 +43,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast._jit import inlined, kernel
-from holdfast.contact.cone import OPEN, SLIDE, STICK, natural_map
+from holdfast.contact.cone import natural_map
 from holdfast.contact.newton import (
     Island,
     Vectors,
@@ -45,14 +54,17 @@ from holdfast.contact.newton import (
     rebuild,
     relative_speeds,
 )
-from holdfast.contact.system import DISC, LINEAR, NOTHING, System, add_impulse, speeds
+from holdfast.contact.system import DISC, LINEAR, NOTHING, POINT, System, add_impulse, speeds
 from holdfast.linalg import block_lu
 from holdfast.linalg.vectors import square
+from holdfast.linalg.views import vector
 
 FRICTION, NORMAL, BOX, PLAIN = range(4)  # kinds of constraints
 TINY = 1e-14  # pivots of the Newton matrix, whose diagonal is at least about one
-KEEP = 0.95  # part of the way to the boundary that a step may take
-SHORT = 0.15  # steps after which the path is taken to turn
+KEEP = 0.95  # part of the way to the boundary that a step may take, and more as the gap vanishes
+SHORT = 0.15  # steps to the boundary that are too short, and those after which the path may turn
+BEGIN_NEAR = 0.1  # gap to begin with nearby, over that of the beginning from nothing
+HALVINGS = 40  # steps of a safeguarded Newton method for one number
 TURNS = 2  # steps along its tangent, at least, that follow
 LONG = 0.9  # change of the gap along the tangent, relative
 HALF, NEAR = 0.7, 0.9  # part of the way to the boundary of such steps, and of their sum
@@ -61,6 +73,7 @@ LATE, LATE_STALLED = 1e-5, 4  # near the end of the path it is rounding that sto
 HARDLY = 0.95  # factor of the residual that counts as progress
 SMALLEST = 1e-300
 ROUNDING = 1e-15  # of 1 - |rho|^2
+HARDLY_MOVES = 1e-12  # relative step of that Newton method after which there is none
 
 
 class Interior(NamedTuple):
@@ -137,6 +150,65 @@ def begin(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> fl
     return size
 
 
+@inlined
+def share_of_friction(limit: float, pull: float, tau: float) -> float:
+    """Return the length x of rho for which ``(pull / x - limit) limit (1 - x^2) / 2 = tau``."""
+    low, high = 0.0, min(1.0, pull / limit)
+    x = 0.5 * high
+    for _ in range(HALVINGS):
+        spare = 1.0 - x * x
+        miss = (pull - limit * x) * limit * spare - 2.0 * tau * x
+        if miss > 0.0:
+            low = x
+        else:
+            high = x
+        slope = limit * (limit * spare + 2.0 * x * (pull - limit * x)) + 2.0 * tau
+        new = x + miss / slope
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        settled = abs(new - x) <= HARDLY_MOVES * new
+        x = new
+        if settled:
+            break
+    return x
+
+
+@kernel
+def begin_near(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> float:
+    """Fill a starting point on the path, near the impulses v.r; return the scale of `begin`."""
+    scale = begin(sy, isl, it, v, start)
+    rebuild(sy, isl, v.r, v.y, v.u)
+    least = max(residual(sy, isl, v.r, v.u), TINY * scale)
+    tau = BEGIN_NEAR * start * scale * least
+    for i in isl.member:
+        kind, first, end = kind_of(sy, i), sy.row[i], sy.row[i + 1]
+        if kind == PLAIN:
+            for k in range(first, end):
+                it.x[k] = v.r[k]
+        elif kind == BOX:
+            x, bound = v.r[first], KEEP * sy.bound[i]
+            it.x[first] = min(max(x, -bound), bound)
+            it.s[first] = tau / (sy.bound[i] + it.x[first])
+            it.w[first] = tau / (sy.bound[i] - it.x[first])
+        else:
+            pull = v.r[first] - v.u[first]
+            root = np.sqrt(pull * pull + 4.0 * tau)
+            large = 0.5 * (abs(pull) + root)
+            it.x[first] = large if pull > 0.0 else tau / large
+            it.s[first] = tau / it.x[first]
+        if kind == FRICTION:
+            limit, pull, share = sy.mu[i] * it.x[first], 0.0, 0.0
+            for k in range(first + 1, end):
+                pull += square(v.r[k] - v.u[k])
+            pull = np.sqrt(pull)
+            if pull > TINY * scale:
+                share = share_of_friction(limit, pull, tau)
+                for k in range(first + 1, end):
+                    it.x[k] = (v.r[k] - v.u[k]) * share / pull
+            it.w[first] = 2.0 * tau / (limit * max(1.0 - share * share, ROUNDING))
+    return scale
+
+
 @kernel
 def linearise_friction(sy: System, i: int, it: Interior, u: np.ndarray, epsilon: float,
                        C_out: np.ndarray, at: int) -> None:  # fmt: skip
@@ -162,7 +234,7 @@ def linearise_friction(sy: System, i: int, it: Interior, u: np.ndarray, epsilon:
 
 @kernel
 def linearise(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float) -> None:
-    """Fill residuals and derivatives C; speeds, with those of compliance, are in v.u."""
+    """Fill residuals and derivatives C; speeds are in v.u."""
     for i in isl.member:
         first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
         kind, at = kind_of(sy, i), isl.C_at[i]
@@ -264,6 +336,16 @@ def respond(sy: System, isl: Island, it: Interior, i: int, g: np.ndarray, epsilo
             out: np.ndarray) -> None:  # fmt: skip
     """Fill the change of the impulses of constraint i where the motion changes its speeds by g."""
     first, dim, at = sy.row[i], sy.row[i + 1] - sy.row[i], isl.C_at[i]
+    if dim == POINT:
+        C = vector(isl.C, at, POINT * POINT)
+        x, y, z = it.e[first], it.e[first + 1], it.e[first + 2]
+        a = it.b[first] - epsilon * x - g[first]
+        b = it.b[first + 1] - epsilon * y - g[first + 1]
+        c = it.b[first + 2] - epsilon * z - g[first + 2]
+        out[first] = x + (C[0] * a + C[1] * b + C[2] * c)
+        out[first + 1] = y + (C[3] * a + C[4] * b + C[5] * c)
+        out[first + 2] = z + (C[6] * a + C[7] * b + C[8] * c)
+        return
     for e in range(dim):
         total = it.e[first + e]
         for f in range(dim):
@@ -384,35 +466,6 @@ def impulses(sy: System, isl: Island, it: Interior, r_out: np.ndarray) -> None:
 
 
 @kernel
-def path_states(sy: System, isl: Island, it: Interior, state_out: np.ndarray) -> None:
-    """Fill the states to which constraints tend: of two complementary variables one vanishes."""
-    for i in isl.member:
-        first, kind = sy.row[i], kind_of(sy, i)
-        state = STICK
-        if kind == BOX:
-            low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
-            state = SLIDE if it.s[first] > low or it.w[first] > high else STICK
-        elif kind == PLAIN:
-            state = SLIDE if sy.tangent[i] == DISC else STICK
-        elif it.x[first] < it.s[first]:
-            state = OPEN
-        elif kind == FRICTION:
-            state = SLIDE if it.w[first] > spare_friction(sy, it, i) else STICK
-        elif sy.row[i + 1] > first + 1:
-            state = SLIDE
-        state_out[i] = state
-
-
-@kernel
-def give_way(sy: System, isl: Island, r: np.ndarray, epsilon: float, u_inout: np.ndarray) -> None:
-    """Add the speeds at which rigid rows give way to their impulses."""
-    for i in isl.member:
-        for k in range(sy.row[i], sy.row[i + 1]):
-            if not (sy.tangent[i] == LINEAR and sy.R[k] > 0.0):
-                u_inout[k] += epsilon * r[k]
-
-
-@kernel
 def residual(sy: System, isl: Island, r: np.ndarray, u: np.ndarray) -> float:
     """Return the largest residual of a law; infinite if one is NaN."""
     worst = 0.0
@@ -495,38 +548,34 @@ def step_round_fold(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: 
 
 @kernel
 def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG_work: np.ndarray,
-                start: float, epsilon: float, tolerance: float, rough: float, limit: int,
-                state: np.ndarray) -> tuple[int, float]:  # fmt: skip
+                scale: float, epsilon: float, tolerance: float, rough: float,
+                limit: int) -> tuple[int, float]:  # fmt: skip
     """Follow the central path to a gap; the impulses of the best point end in v.best.
 
     The motion always is the one that the impulses make.
 
     Args:
-        sy, isl, size, v, it, CG_work: the island and work arrays.
-        start: impulses to begin with, over speeds.
-        epsilon: compliance about zero.
-        tolerance: of feasibility and complementarity, relative to the speeds at the beginning.
+        sy, isl, size, v, it, CG_work: the island and work arrays; where to begin is in `it`.
+        scale: of speeds, see `begin`.
+        epsilon: compliance of a step.
+        tolerance: of feasibility and complementarity, relative to that scale.
         rough: what suffices relative to the motion that is found.
         limit: iterations.
-        state: filled, at that point.
 
     Returns:
         Iterations, and what was reached of that tolerance.
     """
-    scale = begin(sy, isl, it, v, start)
     impulses(sy, isl, it, v.best)
     least, stalled, count, turns = np.inf, 0, 0, 0
     while True:
         impulses(sy, isl, it, v.new)
         rebuild(sy, isl, v.new, v.y, v.u)
-        give_way(sy, isl, v.new, epsilon, v.u)
         miss = residual(sy, isl, v.new, v.u) / scale
         enough = miss <= tolerance or miss * scale <= rough * norm(isl, v.y)
         stalled = 0 if miss < HARDLY * least else stalled + 1
         if miss < least:
             least = miss
             impulses(sy, isl, it, v.best)
-            path_states(sy, isl, it, state)
         stops = stalled > (LATE_STALLED if least <= LATE else STALLED)
         if enough or stops or count == limit or not miss < np.inf:
             return count, least
@@ -547,6 +596,10 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
         left = min(left / gap, 1.0) if gap > 0.0 else 0.0
         aim(sy, isl, it, 1.0, 1.0, left * left * left * gap, True)
         step_of(sy, isl, it, v, epsilon, 1.0)
-        t = KEEP * longest_step(sy, isl, it)
+        t = min(max(KEEP, 1.0 - left) * longest_step(sy, isl, it), 1.0)
+        if t < SHORT:  # second-order terms mislead where a first-order step is too long by far
+            aim(sy, isl, it, 1.0, 1.0, gap, False)
+            step_of(sy, isl, it, v, epsilon, 1.0)
+            t = min(KEEP * longest_step(sy, isl, it), 1.0)
         move(sy, isl, it, t)
         turns = TURNS if t < SHORT else 0

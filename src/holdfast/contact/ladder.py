@@ -6,9 +6,8 @@
    which only contacts are pressed that touch already;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
    that it ends in, and Newton's method from its end (`proximal.approach`);
-   large islands: a few steps of Newton's method from the impulses of a resumed solve, if they are
-   nearly an answer; then, and where that path is long, the interior-point method from nothing
-   (`interior_point.follow_path`), the states that it tells, and Newton's method;
+   large islands, and where that path is long: the interior-point method (`interior_point`) and
+   Newton's method from where it ends; from the impulses of a resumed solve, else from nothing;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -41,13 +40,12 @@ from holdfast.contact.active_set import (
     read_states,
     rounding,
     search_states,
-    show_speeds,
     solve_states,
 )
 from holdfast.contact.cone import OPEN, SLIDE, STICK
 from holdfast.contact.continuation import first_compliance, follow_compliance
 from holdfast.contact.gauss_seidel import iterate_sweeps
-from holdfast.contact.interior_point import Interior, follow_path
+from holdfast.contact.interior_point import Interior, begin, begin_near, follow_path
 from holdfast.contact.newton import (
     Island,
     Vectors,
@@ -73,15 +71,14 @@ class Rung(IntEnum):
 
     IMPULSES = 0
     STATES = 1
-    WARM = 2
-    SPLITTING = 3
-    NEWTON = 4
-    AGAIN = 5
-    INTERIOR = 6
-    COMPLIANCE = 7
+    SPLITTING = 2
+    NEWTON = 3
+    AGAIN = 4
+    INTERIOR = 5
+    COMPLIANCE = 6
 
 
-IMPULSES, STATES, WARM = int(Rung.IMPULSES), int(Rung.STATES), int(Rung.WARM)
+IMPULSES, STATES = int(Rung.IMPULSES), int(Rung.STATES)
 SPLITTING, NEWTON, AGAIN = int(Rung.SPLITTING), int(Rung.NEWTON), int(Rung.AGAIN)
 INTERIOR, COMPLIANCE = int(Rung.INTERIOR), int(Rung.COMPLIANCE)
 
@@ -92,20 +89,17 @@ REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 LARGE = 40  # constraints of an island for which the interior-point method is the shorter way
-LARGE_CHANGES = 3  # systems of given states there
-WARM_STEPS = 10  # Newton steps from the impulses of a resumed solve
-CLOSE = 1e-3  # residual up to which it is worth to go on from them
-PATH = 1e-8  # residual that the interior-point method aims at: that of its compliance
+LARGE_CHANGES = 3  # systems of given states there, where it seems to come to rest
+SLOWLY = 0.1  # part of its free motion up to which it seems to
+PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
-STARTS = (0.1, 1.0, 0.01)  # impulses over speeds to begin with: each has its own failures
+START = 0.1  # impulses over speeds to begin with
 PATH_STEPS = 90  # of the interior-point method
-PATH_CHANGES = 4  # systems of the states it ends in, and Newton steps from there
-PATH_NEWTON, PATH_INNER = 80, 8
-WORTH = 1e-3  # residual from which it makes sense to go on with Newton's method
+PATH_NEWTON, PATH_INNER = 80, 8  # Newton steps from there
+WORTH = 1e-4  # residual up to which they lead to an answer
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
 CLEARLY = 1e6  # motion over rounding that is no rest, however badly the rows see it
-NEAR = 1e-8  # residual up to which other states are not looked for first
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
@@ -350,6 +344,23 @@ def open_unpressed(sy: System, isl: Island, r: np.ndarray) -> bool:
 
 
 @kernel
+def open_parting(sy: System, isl: Island, u: np.ndarray, r: np.ndarray) -> bool:
+    """Take away what the interior-point method leaves of impulses where contacts part.
+
+    Returns:
+        Whether there was any.
+    """
+    some = False
+    for i in isl.member:
+        if sy.normal[i] == 1 and 0.0 < r[sy.row[i]] < u[sy.row[i]]:
+            some = True
+            end = sy.row[i + 1] if sy.tangent[i] == DISC else sy.row[i] + 1
+            for k in range(sy.row[i], end):
+                r[k] = 0.0
+    return some
+
+
+@kernel
 def recall(sy: System, isl: Island, wk: Work, state: np.ndarray, o: Numbers) -> float:
     """Bring the impulses that were kept back to v.r, and read their states; return the residual."""
     v = wk.v
@@ -465,40 +476,42 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
 
 
 @kernel
-def solve_from_nothing(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                       sigma: float, least: float, goal: float) -> tuple[float, int]:  # fmt: skip
-    """Solve an island by the interior-point method, whatever was before.
+def solve_by_path(sy: System, isl: Island, size: int, wk: Work, near: bool, o: Numbers,
+                  sigma: float, least: float, goal: float) -> tuple[float, int]:  # fmt: skip
+    """Solve an island by the interior-point method, and by Newton's method from where it ends.
 
-    The method ends near an answer with a little compliance, and tells its states. Where these are
-    not quite those without compliance, Newton's method goes on. A residual of `goal` suffices if it
-    is not more than that part of the motion that is found.
+    It begins at the impulses that are kept, if these are `near` an answer, and where that fails
+    from nothing. A residual of `goal` suffices if it is not more than that part of the motion
+    that is found.
 
     Returns:
         The residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
     rough = PATH_ROUGH * goal if goal > o.certificate else 0.0
-    for start in STARTS:
-        count, reached = follow_path(
-            sy, isl, size, v, wk.interior, wk.CG, start, o.little_compliance, PATH, rough,
-            PATH_STEPS, state,
+    for turn in range(0 if near else 1, 2):
+        if turn == 0:
+            store(sy, isl, wk.kept, v.r)
+            scale = begin_near(sy, isl, wk.interior, v, START)
+        else:
+            scale = begin(sy, isl, wk.interior, v, START)
+        count, _ = follow_path(
+            sy, isl, size, v, wk.interior, wk.CG, scale, o.little_compliance, PATH, rough,
+            PATH_STEPS,
         )  # fmt: skip
         total += count
         store(sy, isl, v.best, v.r)
         miss = certify(sy, isl, v.r, v.y, v.u)
         least = keep_better(sy, isl, wk, miss, least)
+        last = miss <= (o.certificate if rough > 0.0 else WORTH)  # of the path
+        if last and open_parting(sy, isl, v.u, v.r):
+            miss = certify(sy, isl, v.r, v.y, v.u)
+            enough = miss <= max(least, ENOUGH * o.certificate)
+            least = keep_better(sy, isl, wk, miss, np.inf if enough else least)
         if rough > 0.0 and miss * scale_of(sy, isl, v.y, v.r) <= goal * norm(isl, v.y):
             break
-        if reached <= WORTH:
-            show_speeds(sy, isl, v, state)
-            miss, count = search_states(
-                sy, isl, size, v, wk.CG, state, o, sigma, o.little_compliance, PATH_CHANGES,
-                PATIENCE, wk.digits,
-            )  # fmt: skip
-            total += count
-            least = keep_better(sy, isl, wk, miss, least)
-        if least <= ENOUGH * o.certificate:
-            break
+        if miss > WORTH:
+            continue
         store(sy, isl, wk.kept, v.r)
         miss, count = approach(
             sy, isl, size, v, wk.CG, o, sigma, ENOUGH * o.certificate, PATH_NEWTON, PATH_INNER, True
@@ -526,7 +539,7 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
     large = isl.member.shape[0] > LARGE
     limit = np.inf if large or o.resumed else max(exact, o.stop)
     least = certify_within(sy, isl, v.r, v.y, v.u, limit)
-    if o.resumed and least <= (max(o.certificate, o.rough) if large else o.certificate):
+    if o.resumed and least <= o.certificate:
         read_states(sy, isl, v.r, v.u, o.on_limit, state)
         return True, least
     if least <= max(exact, o.stop):
@@ -584,7 +597,7 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         total += count
     if not found and least > o.certificate:
         rung = INTERIOR
-        least, count = solve_from_nothing(sy, isl, size, wk, state, o, sigma, least, o.certificate)
+        least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
         total += count
     tested = True  # whether wk.shift still says which contacts were tried as stuck
     if not found and least > o.certificate:
@@ -616,26 +629,19 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     """
     v, rung, total, at_hand = wk.v, STATES, 0, False
     goal = max(o.certificate, o.rough)
-    if warm:
+    slow = norm(isl, sy.before) <= SLOWLY * isl.size
+    if warm and (slow or not o.resumed):
         guess_states(sy, isl, v.u, state)
-        limit = 1 if least <= NEAR else LARGE_CHANGES
+        limit = LARGE_CHANGES if slow else 1
         miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         at_hand = miss <= o.certificate
         if at_hand:
             least = np.inf  # preferred to the impulses that were given
         least = keep_better(sy, isl, wk, miss, least)
-        if goal < least <= CLOSE:
-            rung = WARM
-            store(sy, isl, wk.kept, v.r)
-            miss, count = approach(
-                sy, isl, size, v, wk.CG, o, sigma, exact, WARM_STEPS, INNER, False
-            )
-            least = keep_better(sy, isl, wk, miss, least)
-            total += count
     clear(sy, isl, wk.start)  # what was before does not matter
     if least > goal:
         rung = INTERIOR
-        least, count = solve_from_nothing(sy, isl, size, wk, state, o, sigma, least, goal)
+        least, count = solve_by_path(sy, isl, size, wk, o.resumed, o, sigma, least, goal)
         total += count
     if least > goal and o.rough == 0.0:
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)

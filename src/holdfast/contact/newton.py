@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast._jit import fast_kernel, inlined, kernel
+from holdfast._jit import fast_inlined, fast_kernel, inlined, kernel
 from holdfast.contact import cone
-from holdfast.contact.system import FREE_BODY, System, add_impulse, speeds
+from holdfast.contact.system import FREE_BODY, POINT, System, add_impulse, speeds
 from holdfast.linalg.block_lu import Pattern
+from holdfast.linalg.views import vector
 
 EPS = np.finfo(np.float64).eps
 
@@ -48,10 +49,41 @@ class Vectors(NamedTuple):
     free: np.ndarray  # speeds of the free motion
 
 
+@fast_inlined
+def _add_point_product(G: np.ndarray, at: int, CG: np.ndarray, A_inout: np.ndarray,
+                       block: int) -> None:  # fmt: skip
+    """Do so for a contact between points and a free body: each row of the block at once."""
+    p, q, r = vector(CG, 0, FREE_BODY), vector(CG, FREE_BODY, FREE_BODY), vector(CG, 12, FREE_BODY)
+    for i in range(FREE_BODY):
+        a, b, c = G[at + i], G[at + FREE_BODY + i], G[at + 2 * FREE_BODY + i]
+        out = vector(A_inout, block + i * FREE_BODY, FREE_BODY)
+        out[0] += a * p[0] + b * q[0] + c * r[0]
+        out[1] += a * p[1] + b * q[1] + c * r[1]
+        out[2] += a * p[2] + b * q[2] + c * r[2]
+        out[3] += a * p[3] + b * q[3] + c * r[3]
+        out[4] += a * p[4] + b * q[4] + c * r[4]
+        out[5] += a * p[5] + b * q[5] + c * r[5]
+
+
+@fast_inlined
+def _times_point(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarray) -> None:
+    """Fill CG with the product of the derivative of a contact and its panel of a free body."""
+    p, q = vector(G, at, FREE_BODY), vector(G, at + FREE_BODY, FREE_BODY)
+    r = vector(G, at + 2 * FREE_BODY, FREE_BODY)
+    for e in range(POINT):
+        a, b, d = C[c + e * POINT], C[c + e * POINT + 1], C[c + e * POINT + 2]
+        out = vector(CG_out, e * FREE_BODY, FREE_BODY)
+        for j in range(FREE_BODY):
+            out[j] = a * p[j] + b * q[j] + d * r[j]
+
+
 @fast_kernel
 def _add_product(G: np.ndarray, at: int, CG: np.ndarray, dim: int, rows: int, columns: int,
                  A_inout: np.ndarray, block: int) -> None:  # fmt: skip
     """Add the product of a panel, transposed, and CG to a block."""
+    if dim == POINT and rows == FREE_BODY and columns == FREE_BODY:
+        _add_point_product(G, at, CG, A_inout, block)
+        return
     if rows == FREE_BODY and columns == FREE_BODY:
         for e in range(dim):
             for i in range(FREE_BODY):
@@ -88,7 +120,9 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
         for q in range(sy.panel[i], sy.panel[i + 1]):
             t = sy.panel_tree[q]
             columns, at, place = sy.tree[t + 1] - sy.tree[t], sy.panel_at[q], isl.place[t]
-            for e in range(dim):
+            if dim == POINT and columns == FREE_BODY:
+                _times_point(isl.C, c, sy.G, at, CG_work)
+            for e in range(0 if dim == POINT and columns == FREE_BODY else dim):
                 row = CG_work[e * columns : e * columns + columns]
                 for j in range(columns):
                     row[j] = 0.0

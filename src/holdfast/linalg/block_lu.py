@@ -123,8 +123,60 @@ def factor_block(A_inout: np.ndarray, at: int, s: int, tiny: float) -> bool:
 
 
 @fast_kernel
+def _divide_right_by_six(A_inout: np.ndarray, block: int, rows: int, pivot: int) -> None:
+    """Overwrite a block B (rows x 6) below the pivot with ``B U^-1``."""
+    u = A_inout[pivot : pivot + SIX * SIX]
+    for i in range(rows):
+        b = A_inout[block + i * SIX : block + i * SIX + SIX]
+        p = b[0] * u[0]
+        q = (b[1] - p * u[1]) * u[7]
+        r = (b[2] - p * u[2] - q * u[8]) * u[14]
+        x = (b[3] - p * u[3] - q * u[9] - r * u[15]) * u[21]
+        y = (b[4] - p * u[4] - q * u[10] - r * u[16] - x * u[22]) * u[28]
+        z = (b[5] - p * u[5] - q * u[11] - r * u[17] - x * u[23] - y * u[29]) * u[35]
+        b[0], b[1], b[2], b[3], b[4], b[5] = p, q, r, x, y, z
+
+
+@fast_kernel
+def _divide_left_by_six(A_inout: np.ndarray, block: int, pivot: int) -> None:
+    """Overwrite a block B (6 x 6) right of the pivot with ``L^-1 B``."""
+    for i in range(1, SIX):
+        out = A_inout[block + i * SIX : block + i * SIX + SIX]
+        p, q, r, x, y, z = out[0], out[1], out[2], out[3], out[4], out[5]
+        for k in range(i):
+            t, o = A_inout[pivot + i * SIX + k], block + k * SIX
+            p -= t * A_inout[o]
+            q -= t * A_inout[o + 1]
+            r -= t * A_inout[o + 2]
+            x -= t * A_inout[o + 3]
+            y -= t * A_inout[o + 4]
+            z -= t * A_inout[o + 5]
+        out[0], out[1], out[2], out[3], out[4], out[5] = p, q, r, x, y, z
+
+
+@fast_kernel
+def _subtract_product_of_six(A_inout: np.ndarray, c: int, a: int, b: int) -> None:
+    """Subtract the product of blocks a and b from block c, all 6 x 6: a row stays in registers."""
+    for i in range(SIX):
+        out = A_inout[c + i * SIX : c + i * SIX + SIX]
+        p, q, r, x, y, z = out[0], out[1], out[2], out[3], out[4], out[5]
+        for k in range(SIX):
+            t, o = A_inout[a + i * SIX + k], b + k * SIX
+            p -= t * A_inout[o]
+            q -= t * A_inout[o + 1]
+            r -= t * A_inout[o + 2]
+            x -= t * A_inout[o + 3]
+            y -= t * A_inout[o + 4]
+            z -= t * A_inout[o + 5]
+        out[0], out[1], out[2], out[3], out[4], out[5] = p, q, r, x, y, z
+
+
+@fast_kernel
 def _divide_right(A_inout: np.ndarray, block: int, rows: int, pivot: int, s: int) -> None:
     """Overwrite a block B (rows x s) below the pivot with ``B U^-1``."""
+    if s == SIX:
+        _divide_right_by_six(A_inout, block, rows, pivot)
+        return
     for i in range(rows):
         b = A_inout[block + i * s : block + i * s + s]
         for k in range(s):
@@ -138,6 +190,9 @@ def _divide_right(A_inout: np.ndarray, block: int, rows: int, pivot: int, s: int
 @fast_kernel
 def _divide_left(A_inout: np.ndarray, block: int, columns: int, pivot: int, s: int) -> None:
     """Overwrite a block B (s x columns) right of the pivot with ``L^-1 B``."""
+    if s == SIX and columns == SIX:
+        _divide_left_by_six(A_inout, block, pivot)
+        return
     for i in range(1, s):
         b = A_inout[block + i * columns : block + i * columns + columns]
         for k in range(i):
@@ -152,12 +207,7 @@ def _subtract_product(A_inout: np.ndarray, c: int, a: int, b: int, rows: int, s:
                       columns: int) -> None:  # fmt: skip
     """Subtract the product of block a (rows x s) and block b (s x columns) from block c."""
     if rows == SIX and s == SIX and columns == SIX:
-        for i in range(SIX):
-            out = A_inout[c + i * SIX : c + i * SIX + SIX]
-            for k in range(SIX):
-                t = A_inout[a + i * SIX + k]
-                for j in range(SIX):
-                    out[j] -= t * A_inout[b + k * SIX + j]
+        _subtract_product_of_six(A_inout, c, a, b)
         return
     for i in range(rows):
         out = A_inout[c + i * columns : c + i * columns + columns]

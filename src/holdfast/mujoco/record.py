@@ -73,6 +73,7 @@ _STATE = (  # of the step under way
     "cone", "integrator", "disabled", "inertia_kind", "contact_free", "work_needed",
     "capacity_needed", "most_contacts", "constraints", "rows", "panels", "entries",
     "lacks", "uncertified", "inconsistent", "redone", "has_inertia", "has_gaps",
+    "precise",  # whether a motion has been solved for to the certificate, within the step
     "accelerated", "stuck",
     "solves", "factorisations", "rung",
     "overlaps", "told_overlap", "told_rk4", "told_uncertified", "collided", "kept_rows",

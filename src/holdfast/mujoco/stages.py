@@ -267,7 +267,7 @@ class Stages(StepMemory):
         """Stages 2 to 4, after `smooth`: constraints, solve and look-ahead."""
         by_model = self._own_way and not self._get("only_read")
         self._set(stop=Stage.CONSTRAINTS, has_inertia=0, has_gaps=0, contact_free=0,
-                  lookaheads=0)  # fmt: skip
+                  lookaheads=0, precise=0)  # fmt: skip
         if by_model:
             self._set(only_read=1)
         try:

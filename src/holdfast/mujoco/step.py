@@ -77,6 +77,8 @@ from holdfast.mujoco.writeback import (
 )
 
 LOST = 1e3  # mean sizes or radians in a step, beyond which what is not certified has diverged
+ROUGH_LOOKS = 2  # looks ahead from motions that are rough: then most of what is met is listed
+
 _SOLVER = DEFAULT.numbers()
 _SOLVED, _APPROXIMATE = int(SolveStatus.SOLVED), int(SolveStatus.APPROXIMATE)
 
@@ -214,7 +216,7 @@ def find_motion(s: Any, api: Any) -> int:
         recall(s, arrays, cs, answer)
         if s.lookaheads == 0:  # else memory had to grow: there is a motion
             structs.copy(s.velocity, data_at(s.data).qvel, 8 * s.nv)
-        rough = s.rough if s.lookaheads == 0 and s.rigid_contacts == 1 else 0.0
+        rough = roughness(s)
         status = solve_limits(s, arrays, cs, answer, rest, rough, s.lookaheads > 0)
         if status == Status.DONE and s.lookaheads == 0 and kept_moves(s, arrays, cs, answer):
             data_at(s.data).ncon, s.kept_count = s.collided, 0
@@ -236,13 +238,13 @@ def find_motion(s: Any, api: Any) -> int:
         if found == NOTHING:
             if s.contact_free == 1 or s.residual <= s.certificate or rough == 0.0:
                 break
-            rough = 0.0
+            s.precise, rough = 1, 0.0
             status = solve_limits(s, arrays, cs, answer, rest, rough, True)
             continue
-        rough = 0.0
         s.lookaheads += 1  # also those before memory had to grow
         s.contact_free = 0
         s.redone += 1
+        rough = roughness(s)
         remember(s, arrays, cs, answer)
         if found == LISTED:
             status = read_problem(s)
@@ -258,6 +260,13 @@ def find_motion(s: Any, api: Any) -> int:
         violations(s, arrays, cs, answer.velocity)
         s.contact_free = s.left_over <= s.sunk * s.size
     return status
+
+
+@kernel
+def roughness(s: Any) -> float:
+    """Return the residual that suffices for the next solve: at last it is the certificate."""
+    looks = min(ROUGH_LOOKS, s.lookahead_rounds) if s.rigid_contacts == 1 else 0
+    return s.rough if s.precise == 0 and s.lookaheads < looks else 0.0
 
 
 @kernel
@@ -452,6 +461,7 @@ def take_step(s: Any) -> int:
     if s.begun == 0:
         s.has_inertia = s.has_gaps = s.contact_free = s.constraints = s.rows = 0
         s.panels = s.entries = s.solve_status = s.lookaheads = s.overlaps = s.rung = 0
+        s.precise = 0
         s.begun = 1
     if s.stage == Stage.SMOOTH:
         status = smooth(s, api)
