@@ -122,7 +122,11 @@ def test_the_law_of_given_states_holds(seed: int, drawn: list) -> None:
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
 def test_the_answer_is_that_of_the_system_in_the_motion(seed: int, copies: int, slides: bool):
-    """Also where rows depend on each other: copies of a contact share its load equally."""
+    """Also where rows depend on each other: copies of a contact share its load equally.
+
+    Also where rows are independent, and the answer is found without compliance, impulses are told
+    as compliance changes them: that decides about constraints which only touch.
+    """
     rng = np.random.default_rng(seed)
     kinds, states = [(1, DISC, 3)] * (2 * copies), [STICK] * (2 * copies)
     if slides:
@@ -142,6 +146,9 @@ def test_the_answer_is_that_of_the_system_in_the_motion(seed: int, copies: int, 
     size = np.abs(other.new).max()
     np.testing.assert_allclose(v.new, other.new, atol=1e-7 * size)
     np.testing.assert_allclose(p.G.T @ v.new, p.G.T @ other.new, atol=1e-11 * size)
+    if copies == 1:
+        gives = p.G.T @ (v.r - v.new)
+        np.testing.assert_allclose(gives, p.G.T @ (other.r - other.new), atol=0.01 * RHO * size)
     shares = v.new.reshape(2, copies, 3)
     np.testing.assert_allclose(shares, shares[:, :1].repeat(copies, axis=1), atol=1e-7 * size)
 

@@ -289,11 +289,19 @@ def solve_rows(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: floa
     find_places(sy, isl, v, state, place, u0)
     fill_matrix(sy, isl, place, W)
     fill_law(sy, isl, state, v, place, 0.0, rho, W, u0, B, soft, r)
-    if not block_lu.factor_block(isl.rows, rows * rows, rows, INDEPENDENT):
+    independent = block_lu.factor_block(isl.rows, rows * rows, rows, INDEPENDENT)
+    if not independent:
         fill_law(sy, isl, state, v, place, rho, rho, W, u0, B, soft, r)
         block_lu.factor_block(isl.rows, rows * rows, rows, tiny)
     block_lu.solve_block(isl.rows, rows * rows, rows, r)
-    spread(sy, isl, place, r, v.r)
+    for k in range(rows):
+        x[k] = 0.0
+        if independent and soft[k] == 0.0:  # what compliance would take, to first order
+            x[k] = -rho * r[k]
+    if independent:
+        block_lu.solve_block(isl.rows, rows * rows, rows, x)
+    add(1.0, r, x)
+    spread(sy, isl, place, x, v.r)
     _speeds(W, u0, r, u)
     miss = _misses(soft, r, u, x)
     for _ in range(rounds):

@@ -7,7 +7,8 @@
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
    that it ends in, and Newton's method from its end (`proximal.approach`);
    large islands, and where that path is long: the interior-point method (`interior_point`) and
-   Newton's method from where it ends; from the impulses of a resumed solve, else from nothing;
+   Newton's method from where it ends; from the impulses of a resumed solve, else from nothing; if
+   that fails the path of vanishing compliance in large islands, too;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -103,7 +104,7 @@ CLEARLY = 1e6  # motion over rounding that is no rest, however badly the rows se
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
-COMPLIANCE_STEPS = 800  # Newton steps along a path of vanishing compliance
+COMPLIANCE_STEPS = 2000  # Newton steps along the path of vanishing compliance, whole
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -401,19 +402,24 @@ def try_law(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: 
 def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                     sigma: float, exact: float,
                     least: float) -> tuple[int, float, int]:  # fmt: skip
-    """Solve a small island as the limit of vanishing compliance, whatever was before.
+    """Solve an island as the limit of vanishing compliance, whatever was before.
 
     Returns:
         As `solve_afresh`; wk.start is where Newton's method may go on.
     """
-    v, total, first, begins = wk.v, 0, first_compliance(sy, isl), True
+    v, total, steps, first, begins = wk.v, 0, 0, first_compliance(sy, isl), True
     clear(sy, isl, wk.start)
-    stages = (o.canonical_compliance, o.active_compliance, o.little_compliance, o.last_compliance)
+    between = np.sqrt(o.little_compliance * o.last_compliance)
+    stages = (
+        o.canonical_compliance, o.active_compliance, o.little_compliance, between,
+        o.last_compliance,
+    )  # fmt: skip
     for last in stages:
         store(sy, isl, wk.start, v.r)
         reached, count = follow_compliance(
-            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS
+            sy, isl, size, v, wk.CG, o, sigma, begins, first, last, COMPLIANCE_STEPS - steps
         )
+        steps += count
         total += count
         store(sy, isl, v.r, wk.start)
         compliance = min(last, o.active_compliance)
@@ -436,12 +442,18 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                  goal: float) -> tuple[int, float, int]:  # fmt: skip
     """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
 
+    In a large island the path of vanishing compliance comes first.
+
     Returns:
         The rung, the residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
     large = isl.member.shape[0] > LARGE
+    if large:
+        _, least, total = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
+        if least <= goal:
+            return COMPLIANCE, least, total
     for turn in range(LARGE_ROUNDS if large else ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = o.split * sigma

@@ -32,9 +32,10 @@ class Options:
             that of active rows does not show the states: between bodies of very different masses
             light ones move less than it lets heavy ones. The interior-point method has it, too.
         last_compliance: the same, at last: contacts whose rows differ in the seventh digit then
-            share no load. With less, rounding of speeds would decide on the states.
-        on_path: residual of points on that path, relative to the motion. Between light bodies
-            impulses are small, and a larger one would hide what they do.
+            share no load, unless they jam with impulses of more than ten thousand times the motion.
+        on_path: residual of points on that path, relative to the motion, times the compliance if
+            that is less than one. Between light bodies impulses are small, and a larger one would
+            hide what they do.
         on_fold: the same where the path turns back, and steps along it may be short.
         on_limit: part of the limit of friction: a contact that is nearer to it, and does not move,
             was found sliding.
@@ -54,7 +55,7 @@ class Options:
     active_compliance: float = 1e-6
     least_compliance: float = 1e-12
     little_compliance: float = 1e-8
-    last_compliance: float = 1e-10
+    last_compliance: float = 1e-12
     on_path: float = 1e-8
     on_fold: float = 1e-11
     on_limit: float = 1e-12

@@ -26,6 +26,7 @@ from holdfast.contact.newton import (
     certify,
     combine,
     fill,
+    norm,
     relative_speeds,
     residual,
 )
@@ -53,14 +54,25 @@ def newton_step(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndar
 
 
 @kernel
+def shifted(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: float, out: np.ndarray,
+            shifts: bool) -> float:  # fmt: skip
+    """Fill the residual, with v.y added to it if that is asked for; return its length."""
+    miss = residual(sy, isl, v, d, rho, out)
+    if shifts:
+        combine(isl, out, 1.0, v.y, out)
+        miss = norm(isl, out)
+    return miss
+
+
+@kernel
 def settle(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, rho: float,
-           target: float, limit: int) -> tuple[int, float]:  # fmt: skip
+           target: float, limit: int, shifts: bool) -> tuple[int, float]:  # fmt: skip
     """Solve one proximal step, from d = v.d on; return the Newton steps taken and |R|.
 
     A step may raise |R| above the last value, but not above the largest of the last three; where
     only tiny steps would, |R| is infinite.
     """
-    miss = residual(sy, isl, v, v.d, rho, v.residual)
+    miss = shifted(sy, isl, v, v.d, rho, v.residual, shifts)
     h0 = h1 = h2 = miss
     count = 0
     while count < limit and miss > target:
@@ -69,7 +81,7 @@ def settle(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, 
         t, reference, trial = 1.0, max(h0, h1, h2), np.inf
         for _ in range(HALVINGS):
             combine(isl, v.d, -t, v.step, v.trial)
-            trial = residual(sy, isl, v, v.trial, rho, v.trial_residual)
+            trial = shifted(sy, isl, v, v.trial, rho, v.trial_residual, shifts)
             if trial <= (1.0 - DECREASE * t) * reference:
                 break
             t *= 0.5
@@ -123,7 +135,7 @@ def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
     while total < limit and least > tolerance and fails < 4 + limit // 4:
         begin_at(sy, isl, v)
         target = INEXACT * max(tolerance, min(miss, 1.0)) * sigma
-        count, left = settle(sy, isl, size, v, CG_work, rho, target, inner)
+        count, left = settle(sy, isl, size, v, CG_work, rho, target, inner, False)
         total += max(count, 1)
         if not left <= 10.0 * target:
             fails += 1
