@@ -96,7 +96,7 @@ def test_pairs_with_wrong_normals_alone_get_right_ones(seed: int) -> None:
     assert figures.penetration.above[1] == 0, figures  # above 1e-4 of the size
 
 
-@pytest.mark.parametrize("seed", [130519, 130768, 131312, 200028, 200210, 200418, 200584, 201013])
+@pytest.mark.parametrize("seed", [130519, 130768, 131312, 200210, 200418, 200584, 201013])
 def test_contacts_are_as_deep_as_the_bodies(seed: int) -> None:
     """Round edges were polygons, normals those of another face, or all were left out (131312)."""
     figures = Figures()
