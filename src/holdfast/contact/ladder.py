@@ -7,13 +7,12 @@
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
    that it ends in, and Newton's method from its end (`proximal.approach`);
    large islands, and where that path is long: the interior-point method (`interior_point`) and
-   Newton's method from where it ends; from the impulses of a resumed solve, else from nothing; if
-   that fails the path of vanishing compliance in large islands, too;
+   Newton's method from where it ends; from the impulses of a resumed solve, else from nothing;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
    (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time. Sweeps depend on the
-   order of constraints; nothing else does.
+   order of constraints; nothing else does. At last, in large islands, the path of 3.
 
 A caller that only wants to know roughly where a motion leads gets an answer of residual
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
@@ -442,7 +441,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                  goal: float) -> tuple[int, float, int]:  # fmt: skip
     """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
 
-    In a large island the path of vanishing compliance comes first.
+    In a large island, where it takes longer, the path of vanishing compliance comes last.
 
     Returns:
         The rung, the residual of the best impulses, which are kept, and the factorisations.
@@ -450,10 +449,6 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
     large = isl.member.shape[0] > LARGE
-    if large:
-        _, least, total = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
-        if least <= goal:
-            return COMPLIANCE, least, total
     for turn in range(LARGE_ROUNDS if large else ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = o.split * sigma
@@ -484,7 +479,10 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         steps *= MORE_NEWTON_STEPS
         if late:
             inner = min(2 * inner, MOST_INNER)
-    return AGAIN, least, total
+    if not large:
+        return AGAIN, least, total
+    rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
+    return rung, least, total + count
 
 
 @kernel
