@@ -23,8 +23,8 @@ def plain(code: Any) -> Any:
         scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
             at, rows, columns, kind
         )
-    for name in ("farthest_of_mesh", "farthest", "support", "steepest", "height", "has_support",
-                 "square"):  # fmt: skip
+    for name in ("farthest_of_mesh", "farthest", "support", "field_of", "steepest", "height",
+                 "has_support", "square"):  # fmt: skip
         each: Any = scope[name]
         scope[name] = FunctionType(getattr(each, "py_func", each).__code__, scope)
     return FunctionType(getattr(code, "py_func", code).__code__, scope)

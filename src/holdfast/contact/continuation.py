@@ -46,10 +46,9 @@ from holdfast.contact.newton import (
     norm,
     product,
     rebuild,
-    residual,
 )
 from holdfast.contact.options import Numbers
-from holdfast.contact.proximal import TINY, newton_step, settle, store
+from holdfast.contact.proximal import TINY, newton_step, settle, shifted_residual, store
 from holdfast.contact.system import DISC, LINEAR, System, add_impulse, speeds
 from holdfast.linalg import block_lu
 from holdfast.linalg.vectors import square
@@ -162,9 +161,7 @@ def point_residual(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: floa
         for k in range(sy.row[i], sy.row[i + 1]):
             own = k >= begin and sy.tangent[i] == LINEAR and sy.R[k] > 0.0
             v.uk[k] = v.best[k] if own else v.best[k] + rho * v.r[k]
-    residual(sy, isl, v, d, rho, out)
-    combine(isl, out, 1.0, v.y, out)
-    return norm(isl, out)
+    return shifted_residual(sy, isl, v, d, rho, out, True)
 
 
 @kernel

@@ -45,8 +45,8 @@ def solve_giving(a: Arrays, f: Factors, answer: Answer, work: np.ndarray, words:
                  near: float, o: Numbers) -> int:  # fmt: skip
     """Solve as `solve_near` does, where contacts may give way.
 
-    Those do whose first row has a compliance; all rows of one with Coulomb friction, else the
-    normal alone.
+    A contact does if its first row has a compliance: along all rows if it has Coulomb friction,
+    otherwise along its normal alone.
     """
     more = count_own(a)
     if more[0] == 0:
@@ -68,9 +68,9 @@ def solve_giving(a: Arrays, f: Factors, answer: Answer, work: np.ndarray, words:
 @kernel
 def memory_if_giving(a: Arrays, f: Factors, answer: Answer, work: np.ndarray,
                      words: np.ndarray) -> int:  # fmt: skip
-    """Return memory that suffices for a solve, or for knowing that, if there is less.
+    """Return the memory that a solve needs; if there is too little to find out, what that needs.
 
-    The memory that there is may be written to.
+    The memory at hand may be written to.
     """
     more = count_own(a)
     if more[0] == 0:
@@ -94,7 +94,7 @@ def own_rows(a: Arrays, i: int) -> int:
 
 @kernel
 def count_own(a: Arrays) -> tuple[int, int, int, int]:
-    """Return how many trees, coordinates, entries of the inertia and of panels there are more."""
+    """Return how many more trees, coordinates and entries of inertia and panels are needed."""
     trees = coordinates = entries = values = 0
     for i in range(a.law.shape[0]):
         s = own_rows(a, i)

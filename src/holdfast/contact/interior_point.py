@@ -64,7 +64,7 @@ TINY = 1e-14  # pivots of the Newton matrix, whose diagonal is at least about on
 KEEP = 0.95  # part of the way to the boundary that a step may take, and more as the gap vanishes
 SHORT = 0.15  # steps to the boundary that are too short, and those after which the path may turn
 BEGIN_NEAR = 0.1  # gap to begin with nearby, over that of the beginning from nothing
-HALVINGS = 40  # steps of a safeguarded Newton method for one number
+SHARE_STEPS = 40  # of a safeguarded Newton method for the share of friction
 TURNS = 2  # steps along its tangent, at least, that follow
 LONG = 0.9  # change of the gap along the tangent, relative
 HALF, NEAR = 0.7, 0.9  # part of the way to the boundary of such steps, and of their sum
@@ -155,7 +155,7 @@ def share_of_friction(limit: float, pull: float, tau: float) -> float:
     """Return the length x of rho for which ``(pull / x - limit) limit (1 - x^2) / 2 = tau``."""
     low, high = 0.0, min(1.0, pull / limit)
     x = 0.5 * high
-    for _ in range(HALVINGS):
+    for _ in range(SHARE_STEPS):
         spare = 1.0 - x * x
         miss = (pull - limit * x) * limit * spare - 2.0 * tau * x
         if miss > 0.0:

@@ -6,13 +6,15 @@
    which only contacts are pressed that touch already;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
    that it ends in, and Newton's method from its end (`proximal.approach`);
-   large islands, and where that path is long: the interior-point method (`interior_point`) and
-   Newton's method from where it ends; from the impulses of a resumed solve, else from nothing;
+   large islands, and where that path leads to no answer: the interior-point method
+   (`interior_point`) and Newton's method from where it ends; in large islands first from the
+   impulses of a resumed solve, if it is one, then from nothing;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
    (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time. Sweeps depend on the
-   order of constraints; nothing else does. At last, in large islands, the path of 3.
+   order of constraints; nothing else does;
+7. large islands: the path of vanishing compliance, as small ones in 3.
 
 A caller that only wants to know roughly where a motion leads gets an answer of residual
 `Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
@@ -437,8 +439,7 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
 
 @kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
-                 sigma: float, exact: float, least: float,
-                 goal: float) -> tuple[int, float, int]:  # fmt: skip
+                 sigma: float, exact: float, least: float) -> tuple[int, float, int]:  # fmt: skip
     """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
 
     In a large island, where it takes longer, the path of vanishing compliance comes last.
@@ -467,13 +468,13 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         store(sy, isl, v.r, wk.start)
         least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
         total += count
-        if least <= goal:
+        if least <= o.certificate:
             return (SPLITTING if turn == 0 else AGAIN), least, total
         store(sy, isl, wk.start, v.r)
         miss, count = approach(sy, isl, size, v, wk.CG, o, sigma, exact, steps, inner, False)
         least = keep_better(sy, isl, wk, miss, least)
         total += count
-        if least <= goal:
+        if least <= o.certificate:
             return (NEWTON if turn == 0 else AGAIN), least, total
         store(sy, isl, v.r, wk.start)
         steps *= MORE_NEWTON_STEPS
@@ -490,9 +491,9 @@ def solve_by_path(sy: System, isl: Island, size: int, wk: Work, near: bool, o: N
                   sigma: float, least: float, goal: float) -> tuple[float, int]:  # fmt: skip
     """Solve an island by the interior-point method, and by Newton's method from where it ends.
 
-    It begins at the impulses that are kept, if these are `near` an answer, and where that fails
-    from nothing. A residual of `goal` suffices if it is not more than that part of the motion
-    that is found.
+    It begins at the impulses that are kept, if these are `near` an answer, and from nothing
+    otherwise, or where that fails. A residual of `goal` suffices if it is not more than that part
+    of the motion that is found.
 
     Returns:
         The residual of the best impulses, which are kept, and the factorisations.
@@ -612,9 +613,7 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     tested = True  # whether wk.shift still says which contacts were tried as stuck
     if not found and least > o.certificate:
         tested = False
-        rung, least, count = solve_afresh(
-            sy, isl, size, wk, state, o, sigma, exact, least, o.certificate
-        )
+        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
     if not found:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state, o)
@@ -654,7 +653,7 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         least, count = solve_by_path(sy, isl, size, wk, o.resumed, o, sigma, least, goal)
         total += count
     if least > goal and o.rough == 0.0:
-        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least, goal)
+        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
     if not at_hand:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state, o)

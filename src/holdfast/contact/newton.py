@@ -52,8 +52,9 @@ class Vectors(NamedTuple):
 @fast_inlined
 def _add_point_product(G: np.ndarray, at: int, CG: np.ndarray, A_inout: np.ndarray,
                        block: int) -> None:  # fmt: skip
-    """Do so for a contact between points and a free body: each row of the block at once."""
-    p, q, r = vector(CG, 0, FREE_BODY), vector(CG, FREE_BODY, FREE_BODY), vector(CG, 12, FREE_BODY)
+    """Add that product for a contact with sliding friction and a free body, row by row."""
+    p, q = vector(CG, 0, FREE_BODY), vector(CG, FREE_BODY, FREE_BODY)
+    r = vector(CG, 2 * FREE_BODY, FREE_BODY)
     for i in range(FREE_BODY):
         a, b, c = G[at + i], G[at + FREE_BODY + i], G[at + 2 * FREE_BODY + i]
         out = vector(A_inout, block + i * FREE_BODY, FREE_BODY)
@@ -120,9 +121,10 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
         for q in range(sy.panel[i], sy.panel[i + 1]):
             t = sy.panel_tree[q]
             columns, at, place = sy.tree[t + 1] - sy.tree[t], sy.panel_at[q], isl.place[t]
-            if dim == POINT and columns == FREE_BODY:
+            of_point = dim == POINT and columns == FREE_BODY
+            if of_point:
                 _times_point(isl.C, c, sy.G, at, CG_work)
-            for e in range(0 if dim == POINT and columns == FREE_BODY else dim):
+            for e in range(0 if of_point else dim):
                 row = CG_work[e * columns : e * columns + columns]
                 for j in range(columns):
                     row[j] = 0.0

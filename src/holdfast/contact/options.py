@@ -30,7 +30,8 @@ class Options:
         least_compliance: compliance is never reduced below this.
         little_compliance: compliance to which the path of vanishing compliance is followed where
             that of active rows does not show the states: between bodies of very different masses
-            light ones move less than it lets heavy ones. The interior-point method has it, too.
+            light ones move less than it lets heavy ones. The interior-point method has it, too, in
+            each step, about the impulses at hand.
         last_compliance: the same, at last: contacts whose rows differ in the seventh digit then
             share no load, unless they jam with impulses of more than ten thousand times the motion.
         on_path: residual of points on that path, relative to the motion, times the compliance if

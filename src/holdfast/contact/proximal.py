@@ -54,9 +54,9 @@ def newton_step(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndar
 
 
 @kernel
-def shifted(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: float, out: np.ndarray,
-            shifts: bool) -> float:  # fmt: skip
-    """Fill the residual, with v.y added to it if that is asked for; return its length."""
+def shifted_residual(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: float,
+                     out: np.ndarray, shifts: bool) -> float:  # fmt: skip
+    """Fill the residual, plus v.y if it shifts; return its length."""
     miss = residual(sy, isl, v, d, rho, out)
     if shifts:
         combine(isl, out, 1.0, v.y, out)
@@ -72,7 +72,7 @@ def settle(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, 
     A step may raise |R| above the last value, but not above the largest of the last three; where
     only tiny steps would, |R| is infinite.
     """
-    miss = shifted(sy, isl, v, v.d, rho, v.residual, shifts)
+    miss = shifted_residual(sy, isl, v, v.d, rho, v.residual, shifts)
     h0 = h1 = h2 = miss
     count = 0
     while count < limit and miss > target:
@@ -81,7 +81,7 @@ def settle(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray, 
         t, reference, trial = 1.0, max(h0, h1, h2), np.inf
         for _ in range(HALVINGS):
             combine(isl, v.d, -t, v.step, v.trial)
-            trial = shifted(sy, isl, v, v.trial, rho, v.trial_residual, shifts)
+            trial = shifted_residual(sy, isl, v, v.trial, rho, v.trial_residual, shifts)
             if trial <= (1.0 - DECREASE * t) * reference:
                 break
             t *= 0.5

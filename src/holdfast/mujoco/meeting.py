@@ -80,7 +80,7 @@ def displaced(here: Any, there: Any, g: int, radius: float) -> float:
 
 @kernel
 def displaced_from(here: Any, there: Any, a: int, b: int, radius: float) -> float:
-    """Return the same of geom b as seen from geom a."""
+    """Return how far any point of geom b is displaced at most as seen from geom a."""
     old, new = floats(here.geom_xpos + 24 * a, 1, 3)[0], floats(there.geom_xpos + 24 * a, 1, 3)[0]
     x, y = floats(here.geom_xpos + 24 * b, 1, 3)[0], floats(there.geom_xpos + 24 * b, 1, 3)[0]
     R, S = floats(here.geom_xmat + 72 * a, 3, 3), floats(there.geom_xmat + 72 * a, 3, 3)

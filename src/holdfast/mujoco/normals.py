@@ -35,6 +35,7 @@ from holdfast.mujoco.separation import (
     is_near,
     is_steep,
     reaches_through,
+    smaller,
 )
 from holdfast.mujoco.structs import CONTACT_SIZE, contact_at, data_at, floats, integers
 
@@ -47,7 +48,7 @@ SETTLED = 1e-9  # change of a direction that has settled
 ACCURATE = 1e-8  # part of a radius to which nearest points are found
 ROUNDS = 35  # of the search for them, where the model allows fewer; so many are the default
 
-NONE = 1e-6  # part of the shift, up to which two geoms are not apart
+NOT_APART = 1e-6  # part of the shift, up to which two geoms are not apart
 WITHIN = 3.0  # times the shift: no farther are nearest points of a height field looked for
 STAYS = 1e-3  # change of a direction on a height field up to which it counts as settled
 AS_GOOD = 1e-3  # part of a radius by which a normal may separate two geoms by less than the best
@@ -110,7 +111,7 @@ def find_normal(s: Any, api: Any, address: int, a: int, b: int, deep: float, seg
     shift, change, apart = max(OFF * small, 2.0 * deep), np.inf, -np.inf
     for _ in range(TURNS):
         far = find_nearest(s, api, address, a, b, n_inout, shift, segment_at)
-        if not far > NONE * shift:
+        if not far > NOT_APART * shift:
             shift *= 2.0
             if shift > FARTHEST * large:
                 break
@@ -136,9 +137,7 @@ def correct_normal(s: Any, api: Any, address: int, c: Any) -> bool:
     Its place and distance, too. MuJoCo looks closely meanwhile, whatever the model's options are.
     """
     radius, opt = floats(s.radius, 1, s.ngeom)[0], structs.option_at(s.opt)
-    small = radius[c.geom[1]]
-    if radius[c.geom[0]] > 0.0:
-        small = min(small, radius[c.geom[0]])
+    small = smaller(radius[c.geom[0]], radius[c.geom[1]])
     tolerance, rounds, disabled = opt.ccd_tolerance, opt.ccd_iterations, opt.disableflags
     opt.ccd_tolerance = ACCURATE * small
     opt.ccd_iterations, opt.disableflags = max(rounds, ROUNDS), disabled & ~NO_NATIVE
@@ -182,7 +181,7 @@ def choose_normal(s: Any, api: Any, address: int, c: Any) -> bool:
 
 @kernel
 def is_wrong(s: Any, d: Any, c: Any, apart: float) -> bool:
-    """Return whether a contact is none.
+    """Return whether a contact cannot be one of its geoms.
 
     Args:
         s: the record of the step.
@@ -267,7 +266,7 @@ def correct_pair(s: Any, api: Any, address: int, begin: int, end: int) -> None:
 
 @kernel
 def drop_wrong(s: Any, api: Any, address: int) -> bool:
-    """Do the same to a list that no rows are made of: what is excluded is taken from it."""
+    """Correct a list that no rows are made of: what is excluded is taken from it."""
     d, kept = data_at(address), 0
     some = correct_doubtful(s, api, address)
     for i in range(d.ncon if some else 0):

@@ -136,17 +136,24 @@ def reaches_through(s: Any, d: Any, c: Any) -> float:
 
 
 @kernel
+def field_of(s: Any, g: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the size of height field g, and its heights (rows, columns) over that size."""
+    k = np.int64(integers(s.geom_dataid, 1, s.ngeom)[0, g])
+    rows = np.int64(integers(s.hfield_nrow, 1, s.nhfield)[0, k])
+    columns = np.int64(integers(s.hfield_ncol, 1, s.nhfield)[0, k])
+    at = np.int64(integers(s.hfield_adr, 1, s.nhfield)[0, k])
+    heights = singles(s.hfield_data + 4 * at, rows, columns)
+    return floats(s.hfield_size + 32 * k, 1, 4)[0], heights
+
+
+@kernel
 def steepest(s: Any, g: int, x: float, y: float) -> float:
     """Return the steepest slope of the triangles of a height field about a point of its frame.
 
     It is infinite at the border.
     """
-    k = np.int64(integers(s.geom_dataid, 1, s.ngeom)[0, g])
-    rows = np.int64(integers(s.hfield_nrow, 1, s.nhfield)[0, k])
-    columns = np.int64(integers(s.hfield_ncol, 1, s.nhfield)[0, k])
-    size = floats(s.hfield_size + 32 * k, 1, 4)[0]
-    at = np.int64(integers(s.hfield_adr, 1, s.nhfield)[0, k])
-    height = singles(s.hfield_data + 4 * at, rows, columns)
+    size, heights = field_of(s, g)
+    rows, columns = heights.shape
     dx, dy = 2.0 * size[0] / (columns - 1), 2.0 * size[1] / (rows - 1)
     p, q = (x + size[0]) / dx, (y + size[1]) / dy
     if not (BORDER < p < columns - 1 - BORDER and BORDER < q < rows - 1 - BORDER):
@@ -156,8 +163,8 @@ def steepest(s: Any, g: int, x: float, y: float) -> float:
         for j in range(max(int(p) - 1, 0), min(int(p) + 2, columns - 1)):
             for v in range(2):  # a triangle has a side in either direction
                 for u in range(2):
-                    along = size[2] * (height[i + v, j + 1] - height[i + v, j]) / dx
-                    across = size[2] * (height[i + 1, j + u] - height[i, j + u]) / dy
+                    along = size[2] * (heights[i + v, j + 1] - heights[i + v, j]) / dx
+                    across = size[2] * (heights[i + 1, j + u] - heights[i, j + u]) / dy
                     largest = max(largest, along * along + across * across)
     return np.sqrt(largest)
 
@@ -213,20 +220,16 @@ def height(s: Any, g: int, x: float, y: float) -> float:
 
     The diagonals of its cells go from the corner where x and y are least to the opposite one.
     """
-    k = np.int64(integers(s.geom_dataid, 1, s.ngeom)[0, g])
-    rows = np.int64(integers(s.hfield_nrow, 1, s.nhfield)[0, k])
-    columns = np.int64(integers(s.hfield_ncol, 1, s.nhfield)[0, k])
-    size = floats(s.hfield_size + 32 * k, 1, 4)[0]
-    at = np.int64(integers(s.hfield_adr, 1, s.nhfield)[0, k])
-    data = singles(s.hfield_data + 4 * at, rows, columns)
+    size, heights = field_of(s, g)
+    rows, columns = heights.shape
     p = 0.5 * (x / size[0] + 1.0) * (columns - 1)
     q = 0.5 * (y / size[1] + 1.0) * (rows - 1)
     if not (0.0 <= p < columns - 1 and 0.0 <= q < rows - 1):
         return -np.inf
     j, i = int(p), int(q)
     u, v = p - j, q - i
-    low, high = data[i, j], data[i + 1, j + 1]
-    between = data[i + 1, j] if v >= u else data[i, j + 1]
+    low, high = heights[i, j], heights[i + 1, j + 1]
+    between = heights[i + 1, j] if v >= u else heights[i, j + 1]
     return size[2] * (low + max(u, v) * (between - low) + min(u, v) * (high - between))
 
 

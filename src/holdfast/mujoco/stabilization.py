@@ -138,7 +138,8 @@ def correction_problem(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, 
         for r in range(first, arrays.row[i + 1]):
             to.target[r] = to.friction[r] = to.bound[r] = to.compliance[r] = 0.0
         if is_soft(arrays, cs, i):
-            to.law[i] = COMPLIANT if arrays.law[i] == COMPLIANT else DRY  # or a contact
+            # without a bound DRY is without effect: limits that do not press, and contacts
+            to.law[i] = COMPLIANT if arrays.law[i] == COMPLIANT else DRY
             to.compliance[first] = s.held_compliance * mobility(arrays, i, 0)
         elif cs.kind[i] == CONTACT or cs.kind[i] == LIMIT:
             gap = end_gap(s, arrays, cs, i, answer.velocity)

@@ -264,7 +264,7 @@ def find_motion(s: Any, api: Any) -> int:
 
 @kernel
 def roughness(s: Any) -> float:
-    """Return the residual that suffices for the next solve: at last it is the certificate."""
+    """Return the residual that suffices for the next solve; 0 if it has to be certified."""
     looks = min(ROUGH_LOOKS, s.lookahead_rounds) if s.rigid_contacts == 1 else 0
     return s.rough if s.precise == 0 and s.lookaheads < looks else 0.0
 

@@ -123,7 +123,7 @@ class Stepper(Stages):
         """
         count = nstep if type(nstep) is int and 0 < nstep <= MOST else whole_number("nstep", nstep)
         frame = sys._getframe()
-        try:
+        try:  # as `alone` does, without a call more
             self._in_use.take(frame)
             self._ready(data)
             if self._own_way:
@@ -154,28 +154,24 @@ class Stepper(Stages):
                 more[0] = left - 1
             call()
 
+    @alone
     def forward(self, data: Any) -> None:
         """Compute contact forces, accelerations and sensors at the present state; no time passes.
 
         Like `mujoco.mj_forward`, which finds no force in contacts at distance zero.
         """
-        frame = sys._getframe()
-        try:
-            self._in_use.take(frame)
-            self._ready(data)
-            self._outcome, self._stepped = None, False
-            self._whole = False
-            self._set(integrate=0)
-            if self._own_way:
-                self._step_in_stages(data)
-            else:
-                self._call()
-                if self._status[0] != _DONE:
-                    self._go_on(data)
-            self._end_step()
-            self._stepped = self._whole = True
-        finally:
-            self._in_use.leave(frame)
+        self._ready(data)
+        self._outcome, self._stepped = None, False
+        self._whole = False
+        self._set(integrate=0)
+        if self._own_way:
+            self._step_in_stages(data)
+        else:
+            self._call()
+            if self._status[0] != _DONE:
+                self._go_on(data)
+        self._end_step()
+        self._stepped = self._whole = True
 
     # --- what is remembered ----------------------------------------------------------------------
 

@@ -279,9 +279,8 @@ class Path:
         self._eye = eye
         self._sum = np.zeros((2, model.nv))
         self._length, self._allowed = np.zeros((2, 2, count))
-        self._slack = CORRECTED * np.where(
-            _is_turn(model)[eye.first_of_group], 1.0, model.stat.meansize
-        )
+        turn = eye.turns[eye.first_of_group]
+        self._slack = CORRECTED * np.where(turn, 1.0, model.stat.meansize)
 
     def unexplained(self, a: Sample, b: Sample) -> float:
         """Part of the way so far that velocities do not explain, of the joint that is worst."""

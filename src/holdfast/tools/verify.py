@@ -92,8 +92,8 @@ class Tolerances:
         for name, value in asdict(self).items():
             if value is None and name == "complementarity":
                 continue
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0.0 <= float(value) < np.inf:
+            number = None if isinstance(value, bool) else value
+            if not isinstance(number, int | float) or not 0.0 <= number < np.inf:
                 raise InputError(name, f"is {value!r}; expected a tolerance, finite and not "
                                  "negative")  # fmt: skip
 
