@@ -319,6 +319,12 @@ def test_rollouts_and_copies_keep_the_choice() -> None:
     assert copy.copy(stepper)._get("rigid_contacts") == 0
 
 
+def test_models_that_solve_in_their_own_way_have_rigid_contacts() -> None:
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    with pytest.raises(hf.InputError, match="contacts: are rigid to NoSlip"):
+        hf.Stepper(model, hf.NoSlip(grip="all"), contacts="compliant")
+
+
 def test_unknown_choice_is_refused_by_name() -> None:
     model = mujoco.MjModel.from_xml_string(slope())
     with pytest.raises(hf.InputError, match="contacts: is 'soft'; expected 'compliant' or 'rigid'"):

@@ -45,6 +45,8 @@ class StepOptions:
         near: constraints that are closer than this are in the first solve of a step.
         certificate: residual of the laws, relative to the motion, up to which a step is certified.
         approximate: residual up to which a step is taken that misses the certificate.
+        diverged: motion of a step, in mean sizes of bodies or radians, from which a solve that
+            misses the certificate is a divergence: nothing is known of where such bodies meet.
         limit_rounds: how often a step is solved again because compliant limits begin to press.
         uncorrected: violations below this are not corrected.
         correction_step: largest displacement of a coordinate in one correction [m, rad], unless
@@ -89,6 +91,7 @@ class StepOptions:
     near: float = 1e-4
     certificate: float = SOLVER.certificate
     approximate: float = SOLVER.approximate
+    diverged: float = 1e3
     limit_rounds: int = 10
     uncorrected: float = 1e-6
     correction_step: float = 0.1

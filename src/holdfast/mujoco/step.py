@@ -76,7 +76,6 @@ from holdfast.mujoco.writeback import (
     write_back,
 )
 
-LOST = 1e3  # mean sizes or radians in a step, beyond which what is not certified has diverged
 ROUGH_LOOKS = 2  # looks ahead from motions that are rough: then most of what is met is listed
 
 _SOLVER = DEFAULT.numbers()
@@ -154,7 +153,7 @@ def is_lost(s: Any) -> bool:
     qvel, fastest = floats(data_at(s.data).qvel, 1, s.nv)[0], 0.0
     for j in range(s.nv):
         fastest = max(fastest, abs(qvel[j]))
-    return s.h * max(1.0, 1.0 / s.size) * fastest > LOST
+    return s.h * max(1.0, 1.0 / s.size) * fastest > s.diverged
 
 
 @kernel

@@ -104,6 +104,9 @@ class Stepper(Stages):
             raise InputError("contacts", "cannot be compliant where they must not slip; use "
                              "Coulomb friction with a large coefficient")  # fmt: skip
         own_way = default is None  # the contact model solves problems itself
+        if contacts == "compliant" and own_way:
+            raise InputError("contacts", f"are rigid to {type(contact).__name__}; leave it out, or "
+                             "use Coulomb, Viscous or Frictionless")  # fmt: skip
         super().__init__(model, contact, pair_laws, options, own_way)
         self._set(rigid_equalities=equalities == "rigid" or own_way,
                   rigid_limits=limits == "rigid" or own_way,
