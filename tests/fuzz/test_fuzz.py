@@ -113,6 +113,13 @@ def test_corrections_follow_bodies_that_turn(seed: int) -> None:
     assert figures.penetration.above[0] == 0, figures  # above 1e-5 of the size
 
 
+def test_distances_that_a_search_has_found_are_not_taken_to_show_that_nothing_meets() -> None:
+    """Within margins, the distance of an ellipsoid and a cylinder was wrong by their size."""
+    figures = Figures()
+    run_scene(random_scene(802499), figures, steps=120, probes=6)
+    assert figures.penetration.above[0] == 0, figures  # above 1e-5 of the size
+
+
 @pytest.mark.parametrize("seed", [9141, 9682, 31278])
 def test_corrections_add_no_energy(seed: int) -> None:
     """Kinetic energy of bodies that turn (9141), large displacements, a budget that was too high.

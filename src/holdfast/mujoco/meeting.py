@@ -32,7 +32,6 @@ from holdfast.mujoco.separation import (
     BOX,
     CAPSULE,
     ELLIPSOID,
-    NEAR_MARGINS,
     SPHERE,
     apart_along,
     has_support,
@@ -173,7 +172,8 @@ def lists_nearest(one: int, other: int) -> bool:
 def stays_apart(s: Any, c: Any, far: float, searched: bool) -> bool:
     """Return whether what is known of a listed contact says that its geoms have not met.
 
-    That is their distance, or that they are apart along their former normal.
+    That is their distance, if no search has found it, or that they are apart along their former
+    normal.
 
     Args:
         s: the record of the step.
@@ -183,8 +183,8 @@ def stays_apart(s: Any, c: Any, far: float, searched: bool) -> bool:
     """
     a, b = np.int64(c.geom[0]), np.int64(c.geom[1])
     kinds, touch = integers(s.geom_type, 1, s.ngeom)[0], s.touching * s.size
-    if lists_nearest(kinds[a], kinds[b]):
-        return c.dist > far + (NEAR_MARGINS * touch if searched else 0.0)
+    if not searched and lists_nearest(kinds[a], kinds[b]):
+        return c.dist > far
     if not has_support(kinds[a]) or not has_support(kinds[b]):
         return False
     return apart_along(s, data_at(s.trial), a, b, c.frame) > CLEARLY * touch
