@@ -116,6 +116,11 @@ def test_contacts_are_rigid_unless_chosen() -> None:
     vector = holdfast.gym.make_vec("Hopper-v5", 1, options={"contacts": "compliant"})
     assert vector.envs[0].unwrapped.stepper._get("rigid_contacts") == 0
     vector.close()
+    for name in ("contacts", "limits"):
+        with pytest.raises(hf.InputError, match=f"{name}: is 'soft'"):
+            holdfast.gym.use(gymnasium.make("Hopper-v5"), **{name: "soft"})
+        with pytest.raises(hf.InputError, match=f"{name}: is 'soft'"):
+            holdfast.gym.make_vec("Hopper-v5", 1, options={name: "soft"})
 
 
 @pytest.mark.parametrize("name", ["Hopper-v5", "Ant-v5"])
