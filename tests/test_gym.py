@@ -116,6 +116,12 @@ def test_contacts_are_rigid_unless_chosen() -> None:
     vector = holdfast.gym.make_vec("Hopper-v5", 1, options={"contacts": "compliant"})
     assert vector.envs[0].unwrapped.stepper._get("rigid_contacts") == 0
     vector.close()
+    for name in ("contacts", "limits"):
+        options: dict[str, Any] = {name: "soft"}
+        with pytest.raises(hf.InputError, match=f"{name}: is 'soft'"):
+            holdfast.gym.use(gymnasium.make("Hopper-v5"), **options)
+        with pytest.raises(hf.InputError, match=f"{name}: is 'soft'"):
+            holdfast.gym.make_vec("Hopper-v5", 1, options=options)
 
 
 @pytest.mark.parametrize("name", ["Hopper-v5", "Ant-v5"])

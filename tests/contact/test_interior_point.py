@@ -1,19 +1,37 @@
-"""The interior-point method: its derivatives, steps up to the boundary, folds, large islands."""
+"""The interior-point method: its derivatives, steps up to the boundary, gaps, large islands."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import root
+from scipy.optimize import brentq, root
 
 from holdfast import ContactProblem
 from holdfast._jit import entry
 from holdfast.contact.arrays import LawKind
 from holdfast.contact.build import DEFAULT_NUMBERS, Solved, solve_laws
-from holdfast.contact.interior_point import Interior, linearise_friction, until_sliding
-from holdfast.contact.ladder import BY_RUNG, FACTORISATIONS, LARGE, Rung
-from holdfast.contact.system import DISC, System
+from holdfast.contact.interior_point import (
+    Interior,
+    aim,
+    gap_after,
+    linearise_friction,
+    move,
+    share_of_friction,
+    until_sliding,
+)
+from holdfast.contact.ladder import (
+    BY_RUNG,
+    FACTORISATIONS,
+    LARGE,
+    Rung,
+    open_parting,
+    open_unpressed,
+)
+from holdfast.contact.newton import Island
+from holdfast.contact.system import DISC, HELD, NOTHING, System
+from holdfast.linalg.block_lu import Pattern
 from holdfast.models._newton import make_laws
 
 
@@ -133,3 +151,120 @@ def test_large_islands_are_solved_by_it() -> None:
             otherwise += int(solved.report[BY_RUNG + Rung.AGAIN])
         assert by_path >= 10
         assert otherwise <= 2
+
+
+@entry
+def mean_product(sy, isl, it, t):
+    return gap_after(sy, isl, it, t)
+
+
+@entry
+def moved(sy, isl, it, t):
+    move(sy, isl, it, t)
+
+
+@entry
+def aimed(sy, isl, it, part, products, tau, corrector):
+    aim(sy, isl, it, part, products, tau, corrector)
+
+
+@entry
+def share(limit, pull, tau):
+    return share_of_friction(limit, pull, tau)
+
+
+@entry
+def parted(sy, isl, u, r):
+    return open_parting(sy, isl, u, r)
+
+
+@entry
+def unpressed(sy, isl, r):
+    return open_unpressed(sy, isl, r)
+
+
+# Normal, tangent, rows: contacts with friction, one without, dry friction, and an equality.
+SEVERAL = [(1, DISC, 3), (1, NOTHING, 1), (0, HELD, 2), (1, DISC, 4), (0, DISC, 1), (1, DISC, 3)]
+
+
+def several(rng: np.random.Generator, chosen: list[int]) -> tuple[System, Island, Interior]:
+    """Some of these constraints, without bodies, within their boundaries, and a step."""
+    row = np.cumsum([0] + [dim for *_, dim in SEVERAL])
+    numbers = rng.uniform(0.1, 0.5, (14, row[-1]))
+    mu, bound = rng.uniform(0.2, 1.0, (2, len(SEVERAL)))
+    rows = np.concatenate([np.arange(row[i], row[i + 1]) for i in chosen])
+    normal, tangent, dims = np.transpose([SEVERAL[i] for i in chosen])
+    none, no_index, n = np.zeros(0), np.zeros(0, dtype=np.int64), len(chosen)
+    sy = System(
+        no_index, np.cumsum([0, *dims]), np.zeros(n + 1, dtype=np.int64), no_index, no_index, none,
+        none, none, np.zeros(len(rows)), np.zeros(len(rows)), normal, tangent, mu[chosen],
+        np.where(normal == 0, bound[chosen], 0.0), np.ones(len(rows)),
+    )  # fmt: skip
+    one = np.zeros(1, dtype=np.int64)
+    pattern = Pattern(one, one, one, one.reshape(1, 1), one.reshape(1, 1), one)
+    isl = Island(
+        np.arange(n), pattern, 0, no_index, none, none, none, np.zeros(n + 1, np.int64), 1.0
+    )
+    return sy, isl, Interior(*np.ascontiguousarray(numbers[:, rows]))
+
+
+def products(sy: System, it: Interior) -> np.ndarray:
+    """Of complementary variables: N s and kappa sigma of contacts, of boxes at either side."""
+    found = []
+    for i, kind in enumerate(zip(sy.normal, sy.tangent, strict=True)):
+        x, s, w = (each[sy.row[i] : sy.row[i + 1]] for each in (it.x, it.s, it.w))
+        if kind == (0, DISC):
+            found += [s[0] * (x[0] + sy.bound[i]), w[0] * (sy.bound[i] - x[0])]
+        elif kind[0] == 1:
+            found.append(x[0] * s[0])
+        if kind == (1, DISC):
+            found.append(w[0] * sy.mu[i] * x[0] * (1.0 - x[1:] @ x[1:]) / 2.0)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gap_is_the_mean_of_the_products(seed: int) -> None:
+    """Where the step leads, too."""
+    sy, isl, it = several(np.random.default_rng(seed), [*range(len(SEVERAL))])
+    for t in (0.0, 0.3):
+        expected = mean_product(sy, isl, it, t)
+        moved(sy, isl, it, t)
+        assert expected == pytest.approx(products(sy, it).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("corrector", [False, True])
+def test_what_a_step_brings_a_constraint_does_not_depend_on_others(corrector: bool) -> None:
+    whole, isl, together = several(np.random.default_rng(7), [*range(len(SEVERAL))])
+    aimed(whole, isl, together, 1.0, 1.0, 0.2, corrector)
+    for i in range(len(SEVERAL)):
+        sy, isl, alone = several(np.random.default_rng(7), [i])
+        aimed(sy, isl, alone, 1.0, 1.0, 0.2, corrector)
+        for one, all_of_them in zip(alone, together, strict=True):
+            assert np.array_equal(one, all_of_them[whole.row[i] : whole.row[i + 1]])
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(1e-9, 1.0))
+def test_the_share_of_friction_is_that_of_the_path(limit: float, pull: float, tau: float) -> None:
+    """Sliding and spare friction have the product tau there, more before, and less beyond."""
+
+    def more(x: float) -> float:
+        sliding, spare = pull - limit * x, limit * (1.0 - x) * (1.0 + x) / 2.0
+        return sliding * spare - tau * x
+
+    expected = brentq(more, 0.0, min(1.0, pull / limit), xtol=1e-300)
+    assert share(limit, pull, tau) == pytest.approx(expected, rel=1e-9)
+
+
+def test_contacts_that_part_or_are_not_pressed_carry_nothing() -> None:
+    """Whatever the size of the impulses, and all that a contact has: friction, but no drag."""
+    for scale in (1e-3, 1.0, 1e3):
+        sy, isl, it = several(np.random.default_rng(1), [0, 1, 3])
+        r, u = scale * it.x, scale * (it.x + it.s)  # they part more than they press
+        assert parted(sy, isl, u, r) and not r.any()
+        r = scale * it.x
+        kept = r.copy()
+        assert not parted(sy, isl, 0.5 * r, r) and np.array_equal(r, kept)
+        r[sy.row[:-1]] = [0.0, 0.0, scale]
+        assert unpressed(sy, isl, r)
+        assert not r[:4].any() and np.array_equal(r[5:], kept[5:]) and r[4] == scale
+        assert not unpressed(sy, isl, r)

@@ -209,6 +209,12 @@ def test_contacts_that_must_not_slip_are_not_compliant() -> None:
         hf.Stepper(model, hf.NoSlip(), contacts="compliant")
     with pytest.raises(hf.InputError, match="contacts: cannot be compliant where they must not"):
         hf.Stepper(model, laws={("*", "*"): hf.stick()}, contacts="compliant")
+    text = '<custom><text name="holdfast:*,*" data="stick"/></custom></mujoco>'
+    sticky = mujoco.MjModel.from_xml_string(slope().replace("</mujoco>", text))
+    with pytest.raises(hf.InputError, match="contacts: cannot be compliant where they must not"):
+        hf.Stepper(sticky, contacts="compliant")
+    with pytest.raises(hf.InputError, match="contacts: cannot be compliant with AnitescuPotra"):
+        hf.Stepper(model, hf.AnitescuPotra(mu=0.5), contacts="compliant")
 
 
 def test_viscous_and_frictionless_contacts_give_way_along_the_normal() -> None:
@@ -319,16 +325,19 @@ def test_rollouts_and_copies_keep_the_choice() -> None:
     assert copy.copy(stepper)._get("rigid_contacts") == 0
 
 
-def test_models_that_solve_in_their_own_way_have_rigid_contacts() -> None:
-    model = mujoco.MjModel.from_xml_string("<mujoco/>")
-    with pytest.raises(hf.InputError, match="contacts: are rigid to NoSlip"):
-        hf.Stepper(model, hf.NoSlip(grip="all"), contacts="compliant")
-
-
-def test_unknown_choice_is_refused_by_name() -> None:
+@pytest.mark.parametrize("name", ["contacts", "limits", "equalities"])
+@pytest.mark.parametrize(
+    "choice", ["soft", "", None, True, 1.0, ["rigid"], np.array(["compliant", "rigid"])]
+)
+def test_unknown_choices_are_refused_by_name(name: str, choice: Any) -> None:
+    """By steppers and rollouts."""
     model = mujoco.MjModel.from_xml_string(slope())
-    with pytest.raises(hf.InputError, match="contacts: is 'soft'; expected 'compliant' or 'rigid'"):
-        hf.Stepper(model, contacts="soft")  # type: ignore[arg-type]
+    start = np.zeros(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS))
+    expected = rf"{name}: is (?s:.*); expected 'compliant' or 'rigid'"
+    with pytest.raises(hf.InputError, match=expected):
+        hf.Stepper(model, **{name: choice})
+    with pytest.raises(hf.InputError, match=expected):
+        hf.rollout(model, None, start, nstep=2, **{name: choice})
 
 
 def test_a_problem_of_a_step_is_the_rigid_one_with_the_same_answer() -> None:

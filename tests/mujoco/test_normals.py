@@ -31,7 +31,8 @@ def plain(model: Any, d: Any) -> dict[str, Any]:
         )
     for name, each in list(scope.items()):
         code = getattr(getattr(each, "py_func", each), "__code__", None)
-        if code is not None and name not in ("integers", "singles", "floats", "kernel"):
+        given = name in ("integers", "singles", "floats")
+        if code is not None and not code.co_freevars and not given:  # a decorator has free ones
             scope[name] = FunctionType(code, scope)
     number, whole, word = ctypes.c_double, ctypes.c_int, ctypes.c_void_p
     distance = ctypes.CFUNCTYPE(number, word, word, whole, whole, number, word)

@@ -24,7 +24,8 @@ def plain(code: Any) -> Any:
             at, rows, columns, kind
         )
     for name in ("farthest_of_mesh", "farthest", "support", "field_of", "steepest", "height",
-                 "has_support", "square"):  # fmt: skip
+                 "has_support", "square", "apart_along", "below_field", "is_near",
+                 "is_steep"):  # fmt: skip
         each: Any = scope[name]
         scope[name] = FunctionType(getattr(each, "py_func", each).__code__, scope)
     return FunctionType(getattr(code, "py_func", code).__code__, scope)
@@ -124,3 +125,54 @@ def test_heights_of_height_fields() -> None:
         assert height(s, 0, x, y) == pytest.approx(3.0 - down, abs=1e-6)
     for x, y in ((2.1, 0.0), (-2.1, 0.0), (0.0, 5.1), (0.0, -5.1)):
         assert height(s, 0, x, y) == -np.inf
+
+
+def test_how_deep_a_geom_is_below_a_slope() -> None:
+    """As measured across it, however the field stands."""
+    rng = np.random.default_rng(8)
+    rows = " ".join(f"{0.25 * i}" for i in range(5) for _ in range(5))
+    for _ in range(20):
+        turn, x, deep = rng.normal(size=4), rng.uniform(-0.5, 0.5, size=2), rng.uniform(-0.1, 0.1)
+        model = mujoco.MjModel.from_xml_string(
+            f'<mujoco><asset><hfield name="h" nrow="5" ncol="5" elevation="{rows}" '
+            'size="2 2 1 0.1"/></asset><worldbody><geom type="hfield" hfield="h" pos="1 2 3" '
+            f'quat="{turn[0]} {turn[1]} {turn[2]} {turn[3]}"/><geom size="0.2"/>'
+            "</worldbody></mujoco>"
+        )
+        data = mujoco.MjData(model)
+        mujoco.mj_kinematics(model, data)
+        s, R = record(model), data.geom_xmat[0].reshape(3, 3)
+        h = plain(separation.height)(s, 0, *x)
+        slope = plain(separation.height)(s, 0, x[0], x[1] + 0.1) - h
+        n = R @ np.array([0.0, -slope, 0.1])
+        n /= np.linalg.norm(n)
+        data.geom_xpos[1] = data.geom_xpos[0] + R @ [*x, h] + (0.2 - deep) * n
+        d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data,
+                            geom_xpos=data.geom_xpos.ctypes.data)  # fmt: skip
+        contact = SimpleNamespace(geom=[0, 1], frame=n)
+        found = plain(separation.below_field)(s, d, 0, 1, contact)
+        assert abs(slope) > 0.01
+        assert found == pytest.approx(deep, abs=1e-7)  # heights are single precision
+
+
+@pytest.mark.parametrize("deep", [1e-3, 0.1])
+def test_a_pair_is_doubtful_if_it_is_deeper_than_its_contacts(deep: float) -> None:
+    """Along any direction, by more than rounding of the search, which grows with the depth."""
+    for n in RNG.normal(size=(5, 3)):
+        n /= np.linalg.norm(n)
+        model = mujoco.MjModel.from_xml_string(
+            '<mujoco><worldbody><geom size="0.2"/><geom size="0.3"/></worldbody></mujoco>'
+        )
+        data = mujoco.MjData(model)
+        mujoco.mj_kinematics(model, data)
+        data.geom_xpos[1] = data.geom_xpos[0] + (0.5 - deep) * n
+        s = SimpleNamespace(**vars(record(model)), sunk=1e-6, size=0.3, touching=1e-6)
+        d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, contact=0,
+                            geom_xpos=data.geom_xpos.ctypes.data)  # fmt: skip
+        apart = plain(separation.apart_along)(s, d, 0, 1, n)
+        assert apart == pytest.approx(-deep, abs=1e-12)
+        for part, doubtful in ((1.0, False), (0.5, True)):
+            one = SimpleNamespace(geom=[0, 1], dist=-part * deep, exclude=0, frame=n)
+            are_doubtful = plain(separation.are_doubtful)
+            are_doubtful.__globals__["contact_at"] = lambda _at, one=one: one
+            assert are_doubtful(s, d, 0, 1) == doubtful

@@ -78,3 +78,21 @@ def test_points_that_come_and_go_leave_a_grasp_as_it_is() -> None:
     _, solved, work = np.transpose([solves_of_a_grasp(seed) for seed in range(8)])
     assert solved.sum() <= 8 * 139 // 5
     assert work.sum() <= 1.2 * solved.sum()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_places_are_parts_of_the_second_geom(seed: int) -> None:
+    """Wherever a body has gone with its contacts, they are found again."""
+    rng = np.random.default_rng(seed)
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><body><freejoint/><geom size="1"/></body></worldbody></mujoco>'
+    )
+    stepper, data = hf.Stepper(model), mujoco.MjData(model)
+    data.qpos[:3] = rng.normal(size=3)
+    stepper.smooth(data)
+    places = rng.normal(size=(5, 3))
+    cs = listed(places + data.geom_xpos[0], np.full(5, 4))
+    cs.geom[:, 1] = 0
+    for k, place in enumerate(places):
+        found = [has_it(stepper.record.ctypes.data, cs, i, place) for i in range(5)]
+        assert found == [i == k for i in range(5)]

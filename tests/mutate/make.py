@@ -1,11 +1,12 @@
 """Choose the mutants: a fixed list, drawn once from the sources and kept in mutants.json.
 
-    python -m mutate.make [--each 60] [--renew]
+    python -m mutate.make [--renew] [--seed TEXT]
 
 A mutant is one change of one line: a comparison, an operator, a constant, a branch, or a statement
 that is left out. It is known by the text of its line, so that the list stays valid while code
 around it moves; what no longer exists is reported as stale by `mutate.score`, and replaced by
-`--renew`.
+`--renew`. Each file has a share of its folder's mutants, by the number of changes that are possible
+in it; those that are drawn go to the file that lacks most, so that new files are not left out.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import argparse
 import ast
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from mutate.mutant import LIST, PACKAGE
 
-AREAS = ("contact", "lcp", "mujoco", "events")
+AREAS = {"contact": 75, "lcp": 60, "mujoco": 80, "events": 60}  # folders, and how many mutants
 
 COMPARISONS = {
     ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
@@ -122,20 +124,31 @@ def changes(file: Path) -> Iterator[dict[str, object]]:
         }  # fmt: skip
 
 
+def filled(
+    kept: list[dict[str, object]], every: list[dict[str, object]], count: int, draw: random.Random
+) -> list[dict[str, object]]:
+    """Mutants of a folder: what is kept, and changes of files that have less than their share."""
+    possible, chosen = Counter(each["file"] for each in every), list(kept)
+    while len(chosen) < count:
+        have = Counter(each["file"] for each in chosen)
+        file = max(possible, key=lambda f: count * possible[f] / len(every) - have[f])
+        chosen.append(draw.choice([c for c in every if c["file"] == file and c not in chosen]))
+    return chosen
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--each", type=int, default=60, help="mutants of each folder")
     parser.add_argument("--renew", action="store_true", help="replace only mutants that are stale")
+    parser.add_argument("--seed", default="", help="another one draws other mutants")
     choices = parser.parse_args()
     chosen = []
-    for area in AREAS:
+    for area, count in AREAS.items():
         every = [
             change for file in sorted((PACKAGE / area).glob("*.py")) for change in changes(file)
         ]
         old = json.loads(LIST.read_text()) if choices.renew else []
         kept = [mutant for mutant in old if mutant in every]
-        others = [change for change in every if change not in kept]
-        chosen += kept + random.Random(area).sample(others, max(choices.each - len(kept), 0))
+        chosen += filled(kept, every, count, random.Random(area + choices.seed))
     LIST.write_text(json.dumps(chosen, indent=1) + "\n")
     print(f"{len(chosen)} mutants in {LIST}")
 

@@ -132,16 +132,22 @@ def load() -> dict[str, dict[str, Any]]:
     return json.loads(REACH.read_text()) if REACH.exists() else {}
 
 
-def reached_by(file: str, mutants: list[Mutant]) -> tuple[dict[str, float], Reached]:
-    """Run a test file in both ways: times of its tests, compiled, and what they reach."""
+def reached_by(
+    file: str, mutants: list[Mutant], times: dict[str, float]
+) -> tuple[dict[str, float], Reached]:
+    """Run a test file in both ways: times of its tests, compiled, and what they reach.
+
+    A way that no mutant asks for is left out, unless times are not known yet.
+    """
     found: Reached = {}
-    times: dict[str, float] = {}
     out, output = PLACE / "reached.json", PLACE / "output.txt"
     for compiled in (True, False):
         if not compiled and file.split("/")[1] in COMPILED_ONLY:
             continue
         out.write_text("[{}, {}]")
         some = [each for each in mutants if changes_kernel(each) != compiled]
+        if not some and (times or not compiled):
+            continue
         watch = Watch(out, TOO_LONG[compiled])
         child.run(
             [file], all_marked(some), watch, output, compiled=compiled, limit=AT_MOST[compiled]
@@ -166,7 +172,7 @@ def collect(wanted: list[str]) -> None:
         if same and not new:
             continue
         begin = time.monotonic()
-        times, reached = reached_by(file, new)
+        times, reached = reached_by(file, new, known[file]["times"] if same else {})
         if same:
             reached = known[file]["reached"] | reached
         asked = asked + [key(each) for each in new]

@@ -48,7 +48,8 @@ class Stepper(Stages):
         contacts: "rigid": surfaces stop where they touch, and what sticks does not move;
             "compliant": they give way as in MuJoCo, by `solref` and `solimp`, from `margin` on, and
             what sticks creeps by `impratio`. Friction is limited by the cone all the same, and acts
-            along the surface.
+            along the surface. Not for what must not slip, nor for models that solve problems
+            themselves.
         correct: whether to correct penetration and drift of the position.
         warn: whether to warn, once per pair of bodies, when a no-slip contact needs more friction
             than the model declares.
@@ -88,7 +89,7 @@ class Stepper(Stages):
             raise InputError("model", f"is {type(model).__name__}; expected mujoco.MjModel")
         for name, choice in (("equalities", equalities), ("limits", limits),
                              ("contacts", contacts)):  # fmt: skip
-            if choice not in ("compliant", "rigid"):
+            if not isinstance(choice, str) or choice not in ("compliant", "rigid"):
                 raise InputError(name, f"is {choice!r}; expected 'compliant' or 'rigid'")
         if not isinstance(options, StepOptions):
             raise InputError("options", f"is {options!r}; expected holdfast.mujoco.StepOptions")
@@ -103,10 +104,10 @@ class Stepper(Stages):
         if contacts == "compliant" and sticks:
             raise InputError("contacts", "cannot be compliant where they must not slip; use "
                              "Coulomb friction with a large coefficient")  # fmt: skip
+        if contacts == "compliant" and default is None:
+            raise InputError("contacts", f"cannot be compliant with {type(contact).__name__}, "
+                             "which solves its problems itself")  # fmt: skip
         own_way = default is None  # the contact model solves problems itself
-        if contacts == "compliant" and own_way:
-            raise InputError("contacts", f"are rigid to {type(contact).__name__}; leave it out, or "
-                             "use Coulomb, Viscous or Frictionless")  # fmt: skip
         super().__init__(model, contact, pair_laws, options, own_way)
         self._set(rigid_equalities=equalities == "rigid" or own_way,
                   rigid_limits=limits == "rigid" or own_way,
