@@ -19,7 +19,7 @@ from holdfast.cli.demo import Demo
 from holdfast.cli.simulate import Simulate
 from holdfast.tools import render, scenes
 from holdfast.tools.render import NoPictureError, check_renderer
-from holdfast.tools.video import Film, View, ffmpeg, picture, write_video
+from holdfast.tools.video import Film, View, ffmpeg, picture, write_picture, write_video
 
 pytestmark = pytest.mark.jit  # runs are long
 
@@ -148,3 +148,13 @@ def main():
     assert pixels.shape == (400, 640, 3)
     green = (pixels[..., 1] > pixels[..., 0] + 40) & (pixels[..., 1] > pixels[..., 2] + 40)
     assert green.sum() > 100  # arrows of forces without friction
+
+
+def test_a_film_that_came_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    film = slide(hf.step, "")
+    for path, write in ((tmp_path / "run.gif", write_video), (tmp_path / "run.png", write_picture)):
+        path.write_bytes(b"another run")
+        place = write(path, [film], width=64, height=48, force=False)
+        assert path.read_bytes() == b"another run" and place != path and place.stat().st_size > 100
+        place.unlink()
+        place.parent.rmdir()

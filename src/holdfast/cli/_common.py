@@ -104,8 +104,8 @@ def check_outputs(
 
 
 def write_outputs(
-    films: Sequence[Any], video: Path | None, picture: Path | None, *, camera: str = "",
-    quiet: bool = False,
+    films: Sequence[Any], video: Path | None, picture: Path | None, *, force: bool,
+    camera: str = "", quiet: bool = False,
 ) -> None:  # fmt: skip
     """Write films side by side as a video, and their end as a picture."""
     from holdfast.tools import video as tools
@@ -114,10 +114,10 @@ def write_outputs(
     films = [film for film in films if film.moments]
     if video is not None and films:
         with progress_bar(f"drawing {video.name}", quiet=quiet) as progress:
-            place = tools.write_video(video, films, view=view, progress=progress)
+            place = tools.write_video(video, films, view=view, force=force, progress=progress)
         say_place(video, place)
     if picture is not None and films:
-        say_place(picture, tools.write_picture(picture, films, view=view))
+        say_place(picture, tools.write_picture(picture, films, view=view, force=force))
 
 
 def say_place(wanted: Path, place: Path) -> None:

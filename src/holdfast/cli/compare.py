@@ -99,8 +99,9 @@ class Compare:
             )  # fmt: skip
         if films:
             write_outputs(
-                list(films.values()), video, picture, camera=camera, quiet=self.format == "json"
-            )
+                list(films.values()), video, picture, force=self.force, camera=camera,
+                quiet=self.format == "json",
+            )  # fmt: skip
         return rows
 
     def _films(self, model: Any, contact: Any) -> dict[str, Any]:

@@ -124,13 +124,13 @@ class Demo:
         """Write the files, and say where they are."""
         from holdfast.tools.showcase import draw_all, film_all
 
-        size = {"width": self.width, "height": 3 * self.width // 4}
+        how = {"width": self.width, "height": 3 * self.width // 4, "force": self.force}
         if picture is not None:
-            place = draw_all(picture, shown, **size)
+            place = draw_all(picture, shown, **how)
             print(plain(self.picture if place == picture else place), file=sys.stderr)
         if video is not None:
             with progress_bar(f"drawing {video.name}", quiet=quiet) as progress:
-                place = film_all(video, shown, **size, progress=progress)
+                place = film_all(video, shown, **how, progress=progress)
             print(plain(self.video if place == video else place), file=sys.stderr)
 
 

@@ -126,7 +126,8 @@ class Simulate:
             if self.format == "human":
                 return code
         elif film is not None:
-            write_outputs([film], video, picture, camera=camera, quiet=self.format == "json")
+            write_outputs([film], video, picture, force=self.force, camera=camera,
+                          quiet=self.format == "json")  # fmt: skip
         self._print(recording)
         if self.events and self.format == "human":
             print("\n".join(map(plain, str(recording.log).splitlines())))

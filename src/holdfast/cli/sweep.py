@@ -151,7 +151,8 @@ class Sweep:
         for film in films:
             check_camera(film.model, self.camera)
         quiet = self.format == "json"
-        write_outputs(films, video, picture, camera=self.camera or "", quiet=quiet)
+        write_outputs(films, video, picture, force=self.force, camera=self.camera or "",
+                      quiet=quiet)  # fmt: skip
         if not quiet:
             numbers = " and ".join(str(each.number) for each in chosen)
             files = ", ".join(str(path) for path in (self.video, self.picture) if path)

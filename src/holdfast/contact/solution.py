@@ -255,16 +255,24 @@ class ContactSolution:
         A row so much shorter than the longest one (`zero_row`) may be what cancellation left of a
         row of zeros, or a row in other units: the solve cannot know, and no residual counts it.
         Rows of zeros are not listed, nor are matrices without such rows. The solvers of
-        `holdfast.lcp` keep short rows that have a target.
+        `holdfast.lcp` keep short rows that have a target, and judge by its length over the
+        diagonal of the inertia as well: what is short in either metric is listed.
         """
         p = self.problem
+        drag = p.step * self.drag if self.drag.any() else 0.0
+        diagonal = np.diag(p.inertia + drag)
         lengths = {name: np.linalg.norm(p.factor.whiten(getattr(p, name)), axis=1)
                    for name in ORDER if len(getattr(p, name))}  # fmt: skip
-        least = self.zero_row * _largest(*lengths.values())
+        seen = lengths
+        if self.law is None:
+            seen = {
+                name: np.sqrt((getattr(p, name) ** 2 / diagonal).sum(axis=1)) for name in lengths
+            }
+        least = self.zero_row * _largest(*lengths.values(), *seen.values())
         targets = dict(zip(ORDER, p.stack.split(p.stack.arrays.b), strict=True))
         found = {}
         for name, length in lengths.items():
-            short = (length > 0.0) & (length <= least)
+            short = (length > 0.0) & (np.minimum(length, seen[name]) <= least)
             if self.law is None:
                 short &= targets[name] == 0.0
             if short.any():

@@ -29,6 +29,7 @@ from holdfast.mujoco.pair_laws import PairLaws, law_of_model
 from holdfast.mujoco.reach import LIMIT_REACH
 
 PRESSED = 1e-9  # impulse, as part of the largest, that counts as pressing
+BEYOND = 1e-6  # part of the bound by which friction that holds may be beyond it: rounding
 
 
 class Impulses(NamedTuple):
@@ -128,6 +129,28 @@ class VelocityLevel:
         """Whether a contact with Coulomb's law is pressed and does not stick."""
         pressed = found.normal > PRESSED * found.normal.max(initial=0.0)
         return bool((grip.limited & pressed & ~found.held).any())
+
+    def holds(self, grip: Grip, listed: Listing, force: np.ndarray) -> bool:
+        """Whether friction suffices for the forces that hold contacts with Coulomb's law.
+
+        At velocity level the load of a contact on a body that turns is not known to less than what
+        its surface curves away in a step; at acceleration level it is. How contacts of a pair share
+        a load is not unique: their sum counts.
+
+        Args:
+            grip: sustained contacts.
+            listed: where they are.
+            force: (nefc,) along all rows, at acceleration level [N].
+        """
+        loads: dict[tuple[int, int], tuple[float, np.ndarray]] = {}
+        for k in np.flatnonzero(grip.limited & grip.held):
+            i = grip.sustained[k]
+            first, (a, b) = listed.first[i], map(int, listed.geoms[i])
+            law = self._laws.of_pair(a, b)
+            most = max(float(force[first]), 0.0) * (listed.mu[i] if law.mu is None else law.mu)
+            before, sides = loads.get((a, b), (0.0, np.zeros(2)))
+            loads[a, b] = before + most, sides + force[first + 1 : first + 3]
+        return all(np.hypot(*sides) <= (1.0 + BEYOND) * most for most, sides in loads.values())
 
     def _model(self, listed: Listing, some: np.ndarray) -> ContactModel:
         """The contact model of the chosen contacts; drag is part of the inertia already."""

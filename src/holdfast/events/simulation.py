@@ -385,7 +385,10 @@ class EventDriven:
                 if level.slides(grip, answer):
                     return self._euler(state, listed, grip, h, None)
                 grip = grip._replace(held=answer.held)
-            return grip, RungeKutta(probe, state, listed, smooth, grip, self.solve)
+            flow = RungeKutta(probe, state, listed, smooth, grip, self.solve)
+            if not level.holds(grip, listed, flow.force):
+                return self._euler(state, listed, grip, h, None)
+            return grip, flow
         return self._euler(state, listed, grip, h, None)
 
     def _euler(

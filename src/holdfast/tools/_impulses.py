@@ -79,18 +79,13 @@ def _may_push(a: Sample, b: Sample, reach: float) -> _Rows:
     )  # fmt: skip
 
 
-def _slides(before: np.ndarray, after: np.ndarray, slow: float) -> bool:
-    """Whether a contact that slides so at two samples slides all the time between them."""
-    speeds = float(np.linalg.norm(before)), float(np.linalg.norm(after))
-    return min(speeds) > slow and float(before @ after) > SAME_WAY * speeds[0] * speeds[1]
-
-
-def _less(u: np.ndarray, part: float) -> np.ndarray:
-    """Speeds of a contact, that of sliding less by a part."""
-    speed = float(np.hypot(u[0], u[1]))
-    less = u.copy()
-    less[:2] *= max(speed - part, 0.0) / (speed or 1.0)
-    return less
+def _same_way(speeds: list[np.ndarray], doubt: float, slow: float) -> bool:
+    """Whether a contact whose speeds are seen so slides all the time, and in one direction."""
+    sizes = [float(np.linalg.norm(u)) for u in speeds]
+    if min(sizes) - 2.0 * doubt <= slow:
+        return False
+    ways = [u / size for u, size in zip(speeds, sizes, strict=True)]
+    return all(float(ways[0] @ way) > SAME_WAY for way in ways[1:])
 
 
 def _columns(s: Sample, some: np.ndarray, other: Sample, near: np.ndarray,
@@ -98,8 +93,10 @@ def _columns(s: Sample, some: np.ndarray, other: Sample, near: np.ndarray,
     """(k, nv) directions of the impulses that contacts may give, by their law; each has a sign.
 
     Friction is within a polygon about the cone, with torsion and rolling in a box beside it. A
-    contact that slides, spins or rolls all the time pushes along one direction, against its motion;
-    where something else happens and it spins or rolls, along those that are against it.
+    contact that slides, spins or rolls all the time pushes against its motion, as it is seen at
+    either sample or between rows and velocities of the two; where something else happens and it
+    spins or rolls, along the directions that are against it. What the turning of its rows shows
+    of a motion is in doubt: a body that rolls fast slides by the rows of another moment.
 
     Args:
         s: a sample.
@@ -123,26 +120,23 @@ def _columns(s: Sample, some: np.ndarray, other: Sample, near: np.ndarray,
         if mu == 0.0 or not sides.any():
             continue
         scale = np.concatenate([[mu, mu], s.mu_spin[i]])
-        u, v = scale / mu * (sides @ s.v), None
+        speeds, doubt = [scale / mu * (sides @ s.v)], 0.0
         if near[i] >= 0 and len(other.spin[near[i]]) == len(s.spin[i]):
             beside = np.vstack([other.S[near[i]], other.T[near[i]], other.spin[near[i]]])
-            v = scale / mu * (beside @ other.v)
-            if other.time > s.time:  # velocities of time stepping obey the rows before the step
-                ahead = scale / mu * (sides @ other.v)
-                v = min(v, ahead, key=lambda x: float(np.linalg.norm(x)))
-            else:
-                behind = scale / mu * (beside @ s.v)
-                u = min(u, behind, key=lambda x: float(np.linalg.norm(x)))
+            # Velocities of time stepping obey the rows before the step, those of an ODE its own.
+            end, ahead = (other.v, sides) if other.time > s.time else (s.v, beside)
+            speeds += [scale / mu * (beside @ other.v), scale / mu * (ahead @ end)]
+            doubt = float(np.linalg.norm(scale / mu * ((sides - beside) @ end)))
         pull = float(np.linalg.norm(s.N[i] @ np.linalg.solve(s.M, s.f)))
         slow = SLIDES * dt * mu * max(pull, 9.81) * (STEADY if steady[i] else 1.0)
-        turned = 2.0 * dt * s.turn[i] if steady[i] else 0.0  # what turning rows may show of sliding
-        sliding = _slides(_less(u, turned), _less(u if v is None else v, turned), slow)
+        sliding = _same_way(speeds, doubt, slow)
         if sliding and (len(sides) == 2 or steady[i]):
-            rows[-1] = s.N[i : i + 1] - (scale * u / np.linalg.norm(u) @ sides)[None]
+            rows.pop()
+            rows += [s.N[i : i + 1] - (scale * u / np.linalg.norm(u) @ sides)[None] for u in speeds]
             continue
         around = _friction_directions(len(sides))
         if sliding:
-            against = around @ (u / np.linalg.norm(u)) <= -AGAINST
+            against = around @ (speeds[0] / np.linalg.norm(speeds[0])) <= -AGAINST
             around, rows[-1] = around[against], rows[-1][:0]
         rows.append(s.N[i] + (around * scale) @ sides)
     return np.vstack(rows)
@@ -194,14 +188,16 @@ def _dry(a: Sample, b: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return force, a.D[left], dt * a.D_most[left]
 
 
-def _drag(s: Sample, some: np.ndarray) -> np.ndarray:
-    """(nv,) force of contacts that drag."""
-    force = np.zeros_like(s.v)
-    for i in np.flatnonzero(some & s.touching):
-        if s.law[i].kind == "viscous":
-            for row in (s.S[i], s.T[i]):
-                force -= s.law[i].mu_v * row * (row @ s.v)
-    return force
+def _drag(s: Sample, some: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(k, nv) forces of the contacts that drag, at this velocity; of two at one point, one."""
+    forces, points = [np.zeros((0, len(v)))], []
+    for i in np.flatnonzero(some & _drags(s)):
+        if any((s.geoms[i] == s.geoms[k]).all() and np.array_equal(s.point[i], s.point[k])
+               for k in points):  # fmt: skip
+            continue
+        points.append(i)
+        forces.append(-s.law[i].mu_v * (s.S[i] * (s.S[i] @ v) + s.T[i] * (s.T[i] @ v))[None])
+    return np.vstack(forces)
 
 
 def _islands(tree_of: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -226,16 +222,26 @@ def judge_impulse(a: Sample, b: Sample, checks: Mapping[str, Seen], eye: Eye) ->
     later, earlier = same(a, b), same(b, a)
     steady = _steady(a, b, eye.tree_of)
     friction, dry, most = _dry(a, b)
+    back = eye.taken_back(a, b, rows.of_b)
     pushes = [_columns(a, rows.of_a, b, later, steady[0]),
-              _columns(b, rows.of_b, a, earlier, steady[1])]  # fmt: skip
+              _columns(b, rows.of_b, a, earlier, steady[1]),
+              _columns(back, rows.of_b, a, earlier, steady[1])]  # fmt: skip
     pushes += [a.U[rows.limits_a], b.U[rows.limits_b], a.E, -a.E, b.E, -b.E]
-    columns = np.vstack([*pushes, dry, -dry])
-    bound = np.concatenate([np.full(len(columns) - 2 * len(dry), np.inf), most, most])
-    drags = [_drag(a, rows.of_a) + friction, _drag(b, rows.of_b) + friction]
+    lasts = lasting(a, b, later), lasting(b, a, earlier)
+    # What touches at both samples drags all the time; what may have touched, for a part of it.
+    part_time = np.vstack(
+        [_drag(a, rows.of_a & ~lasts[0], a.v), _drag(b, rows.of_b & ~lasts[1], b.v)]
+    )
+    columns = np.vstack([*pushes, dry, -dry, part_time])
+    free_signs = len(columns) - 2 * len(dry) - len(part_time)
+    bound = np.concatenate([np.full(free_signs, np.inf), most, most, np.full(len(part_time), dt)])
+    dragging = ((a, lasts[0], a.v), (b, lasts[1], b.v), (a, lasts[0], b.v))
+    drags = [friction + _drag(s, some, v).sum(axis=0) for s, some, v in dragging]
     listed = [s.N[some & _drags(s)] for s, some in ((a, rows.of_a), (b, rows.of_b))]
     island = _islands(eye.tree_of, np.vstack([columns, *listed, a.D]))
     change = M @ (b.v - a.v)
-    forces = [a.f + drags[0], 0.5 * (a.f + b.f_end + sum(drags)), b.f_end + drags[1]]
+    forces = [a.f + drags[0], 0.5 * (a.f + b.f_end + drags[0] + drags[1]), b.f_end + drags[1],
+              a.f + drags[2]]  # fmt: skip
     free = island < 0
     if free.any():
         checks["fall"].see(_fall(a, b, M, change, eye.joint, free), b.time)
@@ -263,7 +269,9 @@ def _fall(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray, joint: np.nda
     """Largest unexplained part of the change of momentum of coordinates that nothing touches."""
     dt = b.time - a.time
     left = np.min([np.abs(change - dt * f) for f in (a.f, 0.5 * (a.f + b.f_end), b.f_end)], axis=0)
-    left -= ALLOWED * (dt * np.abs(b.f_end - a.f) + np.abs((b.M - a.M) @ (b.v - a.v)))
+    # A force elsewhere acts through the inertia, too: on a chain, not only where it changes.
+    shift = np.abs(M) @ (dt * np.abs(b.f_end - a.f) / M.diagonal())
+    left -= ALLOWED * (shift + np.abs((b.M - a.M) @ (b.v - a.v)))
     whole = np.maximum(np.abs(change), dt * np.maximum(np.abs(a.f), np.abs(b.f_end)))
     size = np.zeros(joint.max(initial=-1) + 1)
     np.maximum.at(size, joint, whole)

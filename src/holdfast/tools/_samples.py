@@ -43,7 +43,7 @@ class Sample(NamedTuple):
     touching: np.ndarray  # (n,) contacts whose surfaces meet
     geoms: np.ndarray  # (n, 2)
     point: np.ndarray  # (n, 3)
-    normal: np.ndarray  # (n, 3)
+    frame: np.ndarray  # (n, 3, 3) normal and tangents
     N: np.ndarray
     S: np.ndarray
     T: np.ndarray
@@ -165,7 +165,7 @@ class Eye:
             touching=data.contact.dist[listed] <= self.reach,
             geoms=geoms,
             point=data.contact.pos[listed],
-            normal=data.contact.frame[listed].reshape(-1, 9)[:, :3].copy(),
+            frame=data.contact.frame[listed].reshape(-1, 3, 3).copy(),
             N=J[first].copy(),
             S=S,
             T=T,
@@ -211,7 +211,7 @@ class Eye:
         """
         other, own = same(a, b), self.model
         known = np.flatnonzero(other >= 0)
-        turned = known[(a.normal[known] * b.normal[other[known]]).sum(axis=1) < 0.0]
+        turned = known[(a.frame[known, 0] * b.frame[other[known], 0]).sum(axis=1) < 0.0]
         pairs = {tuple(map(int, a.geoms[i])) for i in turned}
         if not pairs:
             return 0.0
@@ -226,6 +226,34 @@ class Eye:
         pull = float(np.linalg.norm(own.opt.gravity))
         around = 0.5 * dt * (float(np.abs(b.v - a.v).max()) + dt * pull)
         return max(deepest - around, 0.0)
+
+    def taken_back(self, a: Sample, b: Sample, some: np.ndarray) -> Sample:
+        """The second sample, with rows of some contacts at the points of the bodies that they join.
+
+        Those points are where the bodies had them at the first sample. Time stepping that looks
+        where a step leads pushes there: on a body that rolls it is neither point of contact.
+        """
+        own, data = self.model, self.data
+        data.qpos[:] = b.q
+        mujoco.mj_kinematics(own, data)
+        bodies = self._body[b.geoms]
+        local = [[data.xmat[k].reshape(3, 3).T @ (b.point[i] - data.xpos[k]) for k in bodies[i]]
+                 for i in np.flatnonzero(some)]  # fmt: skip
+        data.qpos[:] = a.q
+        mujoco.mj_kinematics(own, data)
+        mujoco.mj_comPos(own, data)
+        N, S, T, spin = b.N.copy(), b.S.copy(), b.T.copy(), list(b.spin)
+        shift, turn = np.zeros((2, 2, 3, own.nv))
+        for i, places in zip(np.flatnonzero(some), local, strict=True):
+            for side, (k, place) in enumerate(zip(bodies[i], places, strict=True)):
+                point = data.xpos[k] + data.xmat[k].reshape(3, 3) @ place
+                mujoco.mj_jac(own, data, shift[side], turn[side], point, k)
+            along, about = (b.frame[i] @ (jac[1] - jac[0]) for jac in (shift, turn))
+            N[i] = along[0]
+            if S[i].any() or T[i].any():
+                S[i], T[i] = along[1:]
+            spin[i] = about[: len(spin[i])]
+        return b._replace(N=N, S=S, T=T, spin=spin)
 
     def _forces(self, ctrl: np.ndarray | None) -> tuple[np.ndarray, float]:
         """Smooth forces under these controls, and the power of the actuators."""

@@ -216,20 +216,22 @@ def decorated(xml: str) -> Any:
 
 
 def draw_all(
-    path: Path, shown: Sequence[Shown], *, width: int = WIDTH, height: int = HEIGHT
-) -> Path:
+    path: Path, shown: Sequence[Shown], *, width: int = WIDTH, height: int = HEIGHT,
+    force: bool = True,
+) -> Path:  # fmt: skip
     """One picture of all scenes, MuJoCo on the left and holdfast on the right; where it is."""
     rows = [
         picture(each.films, at=each.scene.at, view=each.scene.view, width=width, height=height)
         for each in shown
     ]
-    return write_pixels(path, np.vstack(rows))
+    return write_pixels(path, np.vstack(rows), force=force)
 
 
 def film_all(
     path: Path, shown: Sequence[Shown], *, width: int = WIDTH, height: int = HEIGHT,
-    colors: int = 128, progress: Callable[[float], None] = lambda _: None,
+    colors: int = 128, force: bool = True, progress: Callable[[float], None] = lambda _: None,
 ) -> Path:  # fmt: skip
     """One video of all scenes, one after the other; where it is."""
     acts = [Act(each.films, each.scene.view) for each in shown]
-    return write_video(path, acts, width=width, height=height, colors=colors, progress=progress)
+    return write_video(path, acts, width=width, height=height, colors=colors, force=force,
+                       progress=progress)  # fmt: skip

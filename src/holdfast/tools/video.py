@@ -158,12 +158,13 @@ def write_video(
     width: int = WIDTH,
     height: int = HEIGHT,
     colors: int = 128,
+    force: bool = True,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Path:
     """Write films side by side, or several acts one after the other, as .mp4 or .gif.
 
-    The file is written completely or not at all. If `path` cannot be written, it is saved in the
-    directory for temporary files.
+    The file is written completely or not at all. If `path` cannot be written, or is there without
+    `force`, it is saved in the directory for temporary files.
 
     Args:
         path: file to write; its suffix selects the format.
@@ -172,6 +173,7 @@ def write_video(
         width: width of one film [pixels].
         height: height of one film [pixels].
         colors: number of colours of a .gif.
+        force: overwrite a file that is there by then.
         progress: called with the fraction that is done.
 
     Returns:
@@ -204,7 +206,7 @@ def write_video(
         else:
             _write_mp4(drawn, pictures(), fps, len(acts[0].films) * width, height)
         with open(drawn, "rb") as source:
-            return write_somewhere(path, lambda stream: _copy(source, stream))
+            return write_somewhere(path, lambda stream: _copy(source, stream), force=force)
 
 
 def write_picture(
@@ -215,6 +217,7 @@ def write_picture(
     view: View | None = None,
     width: int = WIDTH,
     height: int = HEIGHT,
+    force: bool = True,
 ) -> Path:
     """Write one picture of films side by side as .png; see `write_video`.
 
@@ -225,19 +228,21 @@ def write_picture(
         view: camera.
         width: width of one film [pixels].
         height: height of one film [pixels].
+        force: overwrite a file that is there by then.
 
     Returns:
         Path of the file.
     """
-    return write_pixels(path, picture(films, at=at, view=view, width=width, height=height))
+    drawn = picture(films, at=at, view=view, width=width, height=height)
+    return write_pixels(path, drawn, force=force)
 
 
-def write_pixels(path: Path | str, pixels: np.ndarray) -> Path:
+def write_pixels(path: Path | str, pixels: np.ndarray, *, force: bool = True) -> Path:
     """Write pixels (height, width, 3) as .png, whole or not at all. Returns where it is."""
     from PIL import Image
 
     image = Image.fromarray(pixels)
-    return write_somewhere(Path(path), lambda stream: image.save(stream, format="png"))
+    return write_somewhere(Path(path), lambda stream: image.save(stream, format="png"), force=force)
 
 
 def _copy(source: BinaryIO, stream: BinaryIO) -> None:
