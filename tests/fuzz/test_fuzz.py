@@ -113,6 +113,13 @@ def test_corrections_follow_bodies_that_turn(seed: int) -> None:
     assert figures.penetration.above[0] == 0, figures  # above 1e-5 of the size
 
 
+def test_bodies_below_a_height_field_meet_its_base() -> None:
+    """A ball that a joint pulls up from below went through it: all its normals were left out."""
+    figures = Figures()
+    run_scene(random_scene(901218), figures, steps=120, probes=0)
+    assert figures.penetration.above[0] == 0, figures  # above 1e-5 of the size
+
+
 def test_distances_that_a_search_has_found_are_not_taken_to_show_that_nothing_meets() -> None:
     """Within margins, the distance of an ellipsoid and a cylinder was wrong by their size."""
     figures = Figures()

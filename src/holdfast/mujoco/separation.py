@@ -171,19 +171,28 @@ def steepest(s: Any, g: int, x: float, y: float) -> float:
 
 @kernel
 def is_too_steep(s: Any, d: Any, g: int, c: Any) -> bool:
-    """Return whether the normal of a contact does not point away from height field g."""
+    """Return whether the normal of a contact does not point away from height field g.
+
+    A field is a body with a base: what is nearer to that than to the surface is below it.
+    """
     R = floats(d.geom_xmat + 72 * g, 3, 3)
     centre = floats(d.geom_xpos + 24 * g, 1, 3)[0]
-    x = y = up = side = other = 0.0
+    x = y = z = up = side = other = 0.0
     for e in range(3):
         far, n = c.pos[e] - centre[e], c.frame[e]
         x += R[e, 0] * far
         y += R[e, 1] * far
+        z += R[e, 2] * far
         side += R[e, 0] * n
         other += R[e, 1] * n
         up += R[e, 2] * n
-    slope = steepest(s, g, x, y)
-    return slope < np.inf and np.sqrt(side * side + other * other) > (slope + STEEPER) * up
+    slope, away = steepest(s, g, x, y), np.sqrt(side * side + other * other)
+    if slope == np.inf:
+        return False
+    size, _ = field_of(s, g)
+    if 2.0 * z < height(s, g, x, y) - size[3]:
+        return away > -STEEPER * up
+    return away > (slope + STEEPER) * up
 
 
 @kernel
