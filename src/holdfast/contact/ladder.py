@@ -96,8 +96,8 @@ LARGE_CHANGES = 3  # systems of given states there, where it seems to come to re
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
-STARTS = (1.0, 0.1)  # impulses over speeds to begin with: one way may be lost, the other not
-PATH_STEPS = 90  # of the interior-point method
+STARTS = (1.0, 100.0)  # impulses over speeds to begin with: one way may be lost, the other not
+PATH_STEPS = 150  # of the interior-point method
 PATH_NEWTON, PATH_INNER = 80, 8  # Newton steps from there
 WORTH = 1e-4  # residual up to which they lead to an answer
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
@@ -515,7 +515,7 @@ def solve_by_path(sy: System, isl: Island, size: int, wk: Work, near: bool, o: N
             scale = begin(sy, isl, wk.interior, v, STARTS[0] if turn == 1 else STARTS[1])
         count, _ = follow_path(
             sy, isl, size, v, wk.interior, wk.CG, scale, o.little_compliance, PATH, rough,
-            PATH_STEPS,
+            turn > 0 and rough == 0.0, PATH_STEPS,
         )  # fmt: skip
         total += count
         store(sy, isl, v.best, v.r)
