@@ -8,7 +8,7 @@
    that it ends in, and Newton's method from its end (`proximal.approach`);
    large islands, and where that path leads to no answer: the interior-point method
    (`interior_point`) and Newton's method from where it ends; in large islands first from the
-   impulses of a resumed solve, if it is one, then from nothing;
+   impulses of a resumed solve, if it is one, then from nothing, twice;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -16,8 +16,9 @@
    order of constraints; nothing else does;
 7. large islands: the path of vanishing compliance, as small ones in 3.
 
-A caller that only wants to know roughly where a motion leads gets an answer of residual
-`Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
+An island is large from a few constraints on where a step looks ahead (`is_large`). A caller that
+only wants to know roughly where a motion leads gets an answer of residual `Numbers.rough` from
+them, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. It never depends on the last
 step: its impulses are taken only where bodies rest or move on with the very velocities that they
