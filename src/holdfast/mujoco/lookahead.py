@@ -115,6 +115,8 @@ def look_ahead(
         return NOTHING
     if meet == DOUBTFUL:
         list_touching(s, api)
+        if not any_deep(data_at(s.trial), -s.sunk * s.size):
+            return NOTHING
         found = correct_gaps(s, api, arrays, cs, velocity, before, known)
         known = np.int64(d.ncon)
     collide_trial(s, api)

@@ -4,8 +4,9 @@ The bodies stand where the motion leads. No point of a geom is displaced by more
 its centre and the chord of its turn, and as seen from another geom by no more than what this is in
 the other's frame. So
 
-* two geoms that are not listed do not meet, if neither has been displaced by more than its margin;
-  but not all boxes within margins are listed, so each pair of them is looked at;
+* two geoms that are not listed do not meet, if neither has been displaced by more than its margin
+  against the drift that margins are measured against; but not all boxes within margins are listed,
+  so each pair of them is looked at;
 * two that are listed do not meet, if one has been displaced as seen from the other by less than
   their distance, or by next to nothing, or if they are apart along their former normal.
 
@@ -58,20 +59,22 @@ QUESTIONS = 12  # pairs that are asked about at most: more take longer than a li
 
 
 @kernel
-def displaced(here: Any, there: Any, g: int, radius: float) -> float:
-    """Return how far any point of a geom is at most from where it was.
+def displaced(here: Any, there: Any, g: int, radius: float, drift: np.ndarray, h: float) -> float:
+    """Return how far any point of a geom is at most from where the drift would have led it.
 
     Args:
         here: data of the beginning.
         there: data of the end.
         g: the geom.
         radius: of a ball about it.
+        drift: a velocity.
+        h: for how long.
     """
     old, new = floats(here.geom_xpos + 24 * g, 1, 3)[0], floats(there.geom_xpos + 24 * g, 1, 3)[0]
     R, S = floats(here.geom_xmat + 72 * g, 1, 9)[0], floats(there.geom_xmat + 72 * g, 1, 9)[0]
     shift = turn = 0.0
     for e in range(3):
-        shift += square(new[e] - old[e])
+        shift += square(new[e] - old[e] - h * drift[e])
     for e in range(9):
         turn += square(S[e] - R[e])
     return np.sqrt(shift) + radius * np.sqrt(0.5 * turn)
@@ -100,15 +103,19 @@ def displaced_from(here: Any, there: Any, a: int, b: int, radius: float) -> floa
 
 @kernel
 def any_beyond_margin(s: Any) -> bool:
-    """Return whether a geom that can touch others has been displaced by more than its margin."""
+    """Return whether a geom that can touch others has been displaced by more than its margin.
+
+    The margins of geoms that do not move reach at least as far as the drift.
+    """
     here, there = data_at(s.data), data_at(s.trial)
     radius, margin = floats(s.radius, 1, s.ngeom)[0], floats(s.geom_margin, 1, s.ngeom)[0]
     kinds = integers(s.geom_contype, 1, s.ngeom)[0]
     others = integers(s.geom_conaffinity, 1, s.ngeom)[0]
+    drift = floats(s.drift, 1, 3)[0]
     for g in words(s.moving, 1, s.nmoving)[0]:
         if s.npair == 0 and kinds[g] == 0 and others[g] == 0:
             continue
-        if not displaced(here, there, g, radius[g]) <= margin[g]:
+        if not displaced(here, there, g, radius[g], drift, s.h) <= margin[g]:
             return True
     return False
 
