@@ -102,6 +102,30 @@ def test_no_point_is_displaced_by_more_than_the_bounds(far: float) -> None:
             assert np.linalg.norm(y - x, axis=1).max() <= seen(one, two, a, b, radius) + 1e-12
 
 
+def test_velocities_bound_what_a_motion_displaces() -> None:
+    """No geom is beyond its margin where velocities say so; of slow motions they do."""
+    model = mujoco.MjModel.from_xml_string(ARMS)
+    rng, said = np.random.default_rng(8), 0
+    for k in range(200):
+        data, stepper = mujoco.MjData(model), hf.Stepper(model, warn=False)
+        mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv), 1.0)
+        data.qvel[:] = rng.normal(size=model.nv) * rng.choice([0.1, 2.0, 50.0])
+        data.qvel[rng.integers(model.nv)] *= 20.0
+        stepper.smooth(data)
+        s, trial = structs.Fields(stepper.record[0]), stepper._trial
+        s.nboxes = 0
+        velocity = data.qvel * rng.uniform(0.5, 1.5)
+        trial.qpos[:] = data.qpos
+        mujoco.mj_integratePos(model, trial.qpos, velocity, model.opt.timestep)
+        mujoco.mj_kinematics(model, trial)
+        own = stepper.private.model
+        stays = plain("stays_within_margins", own, data=data, trial=trial)(s, velocity)
+        beyond = plain("any_beyond_margin", own, data=data, trial=trial)(s)
+        assert not (stays and beyond)
+        said += stays
+    assert said > 60
+
+
 def test_what_is_not_looked_at_has_not_sunk_in() -> None:
     """Collision without margins where the motion leads finds nothing then, and does so else."""
     model = mujoco.MjModel.from_xml_string(ARMS)

@@ -7,6 +7,9 @@ the other's frame. So
 * two geoms that are not listed do not meet, if neither has been displaced by more than its margin
   against the drift that margins are measured against; but not all boxes within margins are listed,
   so each pair of them is looked at;
+* where nothing is listed, velocities say so without a look, with a bound of what they leave out: with
+  the turns of all joints before a geom in sum T, their shifts S, and L the farthest of their axes,
+  constant rates accelerate its points by no more than ``T^2 L + 2 T S``;
 * two that are listed do not meet, if one has been displaced as seen from the other by less than
   their distance, or by next to nothing, or if they are apart along their former normal.
 
@@ -118,6 +121,66 @@ def any_beyond_margin(s: Any) -> bool:
         if not displaced(here, there, g, radius[g], drift, s.h) <= margin[g]:
             return True
     return False
+
+
+@kernel
+def follow_joints(s: Any, velocity: np.ndarray, twist_out: np.ndarray) -> None:
+    """Fill what the joints up to each coordinate do together, (nv, 9).
+
+    That is the motion of the body behind it as in `cvel`, the sums of turns and of shifts, and the
+    distance of the farthest axis from the centre of the tree.
+    """
+    cdof = floats(data_at(s.data).cdof, s.nv, 6)
+    parent = integers(s.dof_parentid, 1, s.nv)[0]
+    for j in range(s.nv):
+        i, out = np.int64(parent[j]), twist_out[j]
+        for e in range(9):
+            out[e] = twist_out[i, e] if i >= 0 else 0.0
+        turn = lever = 0.0
+        for e in range(3):
+            turn += square(cdof[j, e])
+            lever += square(cdof[j, 3 + e])
+            out[e] += cdof[j, e] * velocity[j]
+            out[3 + e] += cdof[j, 3 + e] * velocity[j]
+        if turn > 0.0:
+            out[6] += np.sqrt(turn) * abs(velocity[j])
+            out[8] = max(out[8], np.sqrt(lever / turn))
+        else:
+            out[7] += np.sqrt(lever) * abs(velocity[j])
+
+
+@kernel
+def stays_within_margins(s: Any, velocity: np.ndarray) -> bool:
+    """Return whether a motion surely displaces no geom by more than its margin.
+
+    Bodies need not be moved for it. Nothing is known of boxes: see `any_boxes_meet`.
+    """
+    if s.nboxes > 0:
+        return False
+    d, twist, h = data_at(s.data), floats(s.twist, s.nv, 9), s.h
+    follow_joints(s, velocity, twist)
+    body, last = integers(s.geom_body, 1, s.ngeom)[0], words(s.last_dof, 1, s.nbody)[0]
+    root, radius = integers(s.geom_root, 1, s.ngeom)[0], floats(s.radius, 1, s.ngeom)[0]
+    place, centre = floats(d.geom_xpos, s.ngeom, 3), floats(d.subtree_com, s.nbody, 3)
+    kinds = integers(s.geom_contype, 1, s.ngeom)[0]
+    others = integers(s.geom_conaffinity, 1, s.ngeom)[0]
+    drift, margin = floats(s.drift, 1, 3)[0], floats(s.geom_margin, 1, s.ngeom)[0]
+    for g in words(s.moving, 1, s.nmoving)[0]:
+        if s.npair == 0 and kinds[g] == 0 and others[g] == 0:
+            continue
+        w, c = twist[last[body[g]]], centre[root[g]]
+        x, y, z = place[g, 0] - c[0], place[g, 1] - c[1], place[g, 2] - c[2]
+        p = w[3] + w[1] * z - w[2] * y - drift[0]
+        q = w[4] + w[2] * x - w[0] * z - drift[1]
+        r = w[5] + w[0] * y - w[1] * x - drift[2]
+        spin = np.sqrt(square(w[0]) + square(w[1]) + square(w[2]))
+        turns, shifts = h * w[6], h * w[7]
+        lever = np.sqrt(x * x + y * y + z * z) + radius[g] + w[8]
+        lever += turns * lever + shifts  # where the step ends
+        bends = 0.5 * turns * (turns * lever + 2.0 * shifts)
+        if not h * (np.sqrt(p * p + q * q + r * r) + spin * radius[g]) + bends <= margin[g]:
+            return False
+    return True
 
 
 @kernel
