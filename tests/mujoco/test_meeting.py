@@ -106,7 +106,7 @@ def test_velocities_bound_what_a_motion_displaces() -> None:
     """No geom is beyond its margin where velocities say so; of slow motions they do."""
     model = mujoco.MjModel.from_xml_string(ARMS)
     rng, said = np.random.default_rng(8), 0
-    for k in range(200):
+    for _ in range(200):
         data, stepper = mujoco.MjData(model), hf.Stepper(model, warn=False)
         mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv), 1.0)
         data.qvel[:] = rng.normal(size=model.nv) * rng.choice([0.1, 2.0, 50.0])

@@ -7,9 +7,9 @@ the other's frame. So
 * two geoms that are not listed do not meet, if neither has been displaced by more than its margin
   against the drift that margins are measured against; but not all boxes within margins are listed,
   so each pair of them is looked at;
-* where nothing is listed, velocities say so without a look, with a bound of what they leave out: with
-  the turns of all joints before a geom in sum T, their shifts S, and L the farthest of their axes,
-  constant rates accelerate its points by no more than ``T^2 L + 2 T S``;
+* where nothing is listed, velocities say so without a look, with a bound of what they leave out:
+  with the turns of all joints before a geom in sum T, their shifts S, and L the farthest of their
+  axes, constant rates accelerate its points by no more than ``T^2 L + 2 T S``;
 * two that are listed do not meet, if one has been displaced as seen from the other by less than
   their distance, or by next to nothing, or if they are apart along their former normal.
 
