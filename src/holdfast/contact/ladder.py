@@ -95,7 +95,7 @@ LARGE_CHANGES = 3  # systems of given states there, where it seems to come to re
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
-START = 0.1  # impulses over speeds to begin with
+STARTS = (1.0, 0.1)  # impulses over speeds to begin with: one way may be lost, the other not
 PATH_STEPS = 90  # of the interior-point method
 PATH_NEWTON, PATH_INNER = 80, 8  # Newton steps from there
 WORTH = 1e-4  # residual up to which they lead to an answer
@@ -492,20 +492,20 @@ def solve_by_path(sy: System, isl: Island, size: int, wk: Work, near: bool, o: N
     """Solve an island by the interior-point method, and by Newton's method from where it ends.
 
     It begins at the impulses that are kept, if these are `near` an answer, and from nothing
-    otherwise, or where that fails. A residual of `goal` suffices if it is not more than that part
-    of the motion that is found.
+    otherwise, or where that fails; for an exact answer twice, if need be. A residual of `goal`
+    suffices if it is not more than that part of the motion that is found.
 
     Returns:
         The residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
     rough = PATH_ROUGH * goal if goal > o.certificate else 0.0
-    for turn in range(0 if near else 1, 2):
+    for turn in range(0 if near else 1, 2 if rough > 0.0 else 3):
         if turn == 0:
             store(sy, isl, wk.kept, v.r)
-            scale = begin_near(sy, isl, wk.interior, v, START)
+            scale = begin_near(sy, isl, wk.interior, v)
         else:
-            scale = begin(sy, isl, wk.interior, v, START)
+            scale = begin(sy, isl, wk.interior, v, STARTS[0] if turn == 1 else STARTS[1])
         count, _ = follow_path(
             sy, isl, size, v, wk.interior, wk.CG, scale, o.little_compliance, PATH, rough,
             PATH_STEPS,
@@ -704,3 +704,21 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     report[RUNG] = max(report[RUNG], rung)
     report[BY_RUNG + rung] += 1.0
     return least
+
+
+@kernel
+def solve_roughly(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                  report: np.ndarray) -> float:  # fmt: skip
+    """Solve a large island without Coulomb friction roughly, by the interior-point method.
+
+    Impulses are left in v.r. Return their relative residual; infinite if `Numbers.rough` of the
+    motion is not reached.
+    """
+    v = wk.v
+    clear(sy, isl, wk.kept)
+    sigma = scale_of(sy, isl, sy.y0, wk.kept)
+    least, total = solve_by_path(sy, isl, size, wk, False, o, sigma, np.inf, o.rough)
+    least = recall(sy, isl, wk, state, o)
+    report[FACTORISATIONS] += total
+    enough = least * scale_of(sy, isl, v.y, v.r) <= o.rough * norm(isl, v.y)
+    return least if enough else np.inf

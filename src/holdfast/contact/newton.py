@@ -52,24 +52,45 @@ class Vectors(NamedTuple):
 @fast_inlined
 def _add_point_product(G: np.ndarray, at: int, CG: np.ndarray, A_inout: np.ndarray,
                        block: int) -> None:  # fmt: skip
-    """Add that product for a contact with sliding friction and a free body, row by row."""
+    """Add that product for a contact with sliding friction and a free body, row by row.
+
+    A row is read before any of it is written, so that its entries may be computed at once.
+    """
     p, q = vector(CG, 0, FREE_BODY), vector(CG, FREE_BODY, FREE_BODY)
     r = vector(CG, 2 * FREE_BODY, FREE_BODY)
     for i in range(FREE_BODY):
         a, b, c = G[at + i], G[at + FREE_BODY + i], G[at + 2 * FREE_BODY + i]
         out = vector(A_inout, block + i * FREE_BODY, FREE_BODY)
-        out[0] += a * p[0] + b * q[0] + c * r[0]
-        out[1] += a * p[1] + b * q[1] + c * r[1]
-        out[2] += a * p[2] + b * q[2] + c * r[2]
-        out[3] += a * p[3] + b * q[3] + c * r[3]
-        out[4] += a * p[4] + b * q[4] + c * r[4]
-        out[5] += a * p[5] + b * q[5] + c * r[5]
+        s = out[0] + (a * p[0] + b * q[0] + c * r[0])
+        t = out[1] + (a * p[1] + b * q[1] + c * r[1])
+        u = out[2] + (a * p[2] + b * q[2] + c * r[2])
+        v = out[3] + (a * p[3] + b * q[3] + c * r[3])
+        w = out[4] + (a * p[4] + b * q[4] + c * r[4])
+        x = out[5] + (a * p[5] + b * q[5] + c * r[5])
+        out[0], out[1], out[2], out[3], out[4], out[5] = s, t, u, v, w, x
 
 
 @fast_inlined
-def _times_point(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarray,
-                 size: int) -> None:  # fmt: skip
-    """Fill CG with the product of the derivative of a contact and its panel, so many columns."""
+def _times_point(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarray) -> None:
+    """Fill CG with the product of the derivative of a contact and its panel of a free body."""
+    p, q = vector(G, at, FREE_BODY), vector(G, at + FREE_BODY, FREE_BODY)
+    r = vector(G, at + 2 * FREE_BODY, FREE_BODY)
+    for e in range(POINT):
+        a, b, d = C[c + e * POINT], C[c + e * POINT + 1], C[c + e * POINT + 2]
+        out = vector(CG_out, e * FREE_BODY, FREE_BODY)
+        s = a * p[0] + b * q[0] + d * r[0]
+        t = a * p[1] + b * q[1] + d * r[1]
+        u = a * p[2] + b * q[2] + d * r[2]
+        v = a * p[3] + b * q[3] + d * r[3]
+        w = a * p[4] + b * q[4] + d * r[4]
+        x = a * p[5] + b * q[5] + d * r[5]
+        out[0], out[1], out[2], out[3], out[4], out[5] = s, t, u, v, w, x
+
+
+@fast_inlined
+def _times_point_of_tree(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarray,
+                         size: int) -> None:  # fmt: skip
+    """Fill CG with that product for a tree of any size."""
     p, q, r = vector(G, at, size), vector(G, at + size, size), vector(G, at + 2 * size, size)
     for e in range(POINT):
         a, b, d = C[c + e * POINT], C[c + e * POINT + 1], C[c + e * POINT + 2]
@@ -146,8 +167,10 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
         for q in range(sy.panel[i], sy.panel[i + 1]):
             t = sy.panel_tree[q]
             columns, at, place = sy.tree[t + 1] - sy.tree[t], sy.panel_at[q], isl.place[t]
-            if dim == POINT:
-                _times_point(isl.C, c, sy.G, at, CG_work, columns)
+            if dim == POINT and columns == FREE_BODY:
+                _times_point(isl.C, c, sy.G, at, CG_work)
+            elif dim == POINT:
+                _times_point_of_tree(isl.C, c, sy.G, at, CG_work, columns)
             for e in range(0 if dim == POINT else dim):
                 row = CG_work[e * columns : e * columns + columns]
                 for j in range(columns):

@@ -255,6 +255,12 @@ def factor(pattern: Pattern, count: int, A_inout: np.ndarray, tiny: float) -> bo
 def _subtract_times(A: np.ndarray, at: int, rows: int, columns: int, x: np.ndarray,
                     y_inout: np.ndarray) -> None:  # fmt: skip
     """Subtract a block times x from y."""
+    if columns == SIX:
+        p, q, r, u, v, w = x[0], x[1], x[2], x[3], x[4], x[5]
+        for i in range(rows):
+            a = A[at + i * SIX : at + i * SIX + SIX]
+            y_inout[i] -= (a[0] * p + a[1] * q + a[2] * r) + (a[3] * u + a[4] * v + a[5] * w)
+        return
     for i in range(rows):
         t = 0.0
         a = A[at + i * columns : at + i * columns + columns]
