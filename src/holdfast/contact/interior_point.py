@@ -143,10 +143,11 @@ def begin(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> fl
     combine(isl, sy.y0, 0.0, sy.y0, v.y)
     relative_speeds(sy, isl, v.y, v.u)
     size = 0.0
-    for i in isl.member:
-        for k in range(sy.row[i], sy.row[i + 1]):
-            if sy.scale[k] > 0.0:
-                size = max(size, abs(v.u[k]))
+    for i in isl.member:  # however tangents are turned
+        first, end = sy.row[i], sy.row[i + 1]
+        if end > first:
+            size = max(size, square(v.u[first]), square_length(v.u, first, end))
+    size = np.sqrt(size)
     size = max(size, TINY * isl.size, SMALLEST)
     for i in isl.member:
         kind, first = kind_of(sy, i), sy.row[i]

@@ -90,7 +90,8 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
-LARGE = 40  # constraints of an island for which the interior-point method is the shorter way
+LARGE = 40  # constraints up to which an island gets the limit of vanishing compliance
+FEW = 4  # the same in a step that looks ahead, which solves several times
 LARGE_CHANGES = 3  # systems of given states there, where it seems to come to rest
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
@@ -125,6 +126,12 @@ class Work(NamedTuple):
     interior: Interior
     CG: np.ndarray
     shift: np.ndarray  # (n,)
+
+
+@kernel
+def is_large(isl: Island, o: Numbers) -> bool:
+    """Return whether an island is so large that the interior-point method is to solve it."""
+    return isl.member.shape[0] > (FEW if o.rough > 0.0 or o.resumed else LARGE)
 
 
 @kernel
@@ -449,7 +456,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     """
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
-    large = isl.member.shape[0] > LARGE
+    large = is_large(isl, o)
     for turn in range(LARGE_ROUNDS if large else ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = o.split * sigma
@@ -547,7 +554,7 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
         speeds in v.y and v.u.
     """
     exact = rounding(isl)
-    large = isl.member.shape[0] > LARGE
+    large = is_large(isl, o)
     limit = np.inf if large or o.resumed else max(exact, o.stop)
     least = certify_within(sy, isl, v.r, v.y, v.u, limit)
     if o.resumed and least <= o.certificate:
@@ -641,7 +648,7 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     slow = norm(isl, sy.before) <= SLOWLY * isl.size
     if warm and (slow or not o.resumed):
         guess_states(sy, isl, v.u, state)
-        limit = LARGE_CHANGES if slow else 1
+        limit = LARGE_CHANGES if slow or isl.member.shape[0] <= LARGE else 1
         miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         at_hand = miss <= o.certificate
         if at_hand:
@@ -678,7 +685,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     """
     v = wk.v
     exact = rounding(isl)
-    large = isl.member.shape[0] > LARGE
+    large = is_large(isl, o)
     from_nothing = not (large and o.resumed)
     if from_nothing:
         clear(sy, isl, v.r)
