@@ -267,24 +267,40 @@ def tables(rows: list[dict[str, Any]], steppers: list[str]) -> list[str]:
     found = []
     if tasks:
         groups = {row["group"]: [r for r in tasks if r["group"] == row["group"]] for row in tasks}
-        done = [(name, *(f"{sum(succeeds(r[s]) for r in group)} of {len(group)}" for s in steppers))
-                for name, group in groups.items()]  # fmt: skip
+        done = [(name, *counts(group, steppers)) for name, group in groups.items()]
         found.append(markdown("Tasks done", [("group", *steppers), *done]))
         each = [(f"{row['group']} {row['item']}", *(steps_to_success(row[s]) for s in steppers))
                 for row in tasks]  # fmt: skip
-        found.append(
-            markdown("Steps of the environment until success", [("task", *steppers), *each])
-        )
+        title = "Steps of the environment until success"
+        found.append(markdown(title, [("task", *steppers), *each]))
     if random:
-        kinds = (("reward", ".4g"), ("length", ".0f"), ("micros", ".1f"))
-        heading = ("environment", *(f"{name}: {what}" for what in ("reward", "length", "step, µs")
-                                    for name in steppers))  # fmt: skip
-        lines = [(row["item"], *(format(row[s][what], form) if what in row[s] else "failed"
-                                 for what, form in kinds for s in steppers))
+        first, *others = steppers
+        heading = ["environment"]
+        heading += [f"{name}: {what}" for what in ("reward", "length") for name in steppers]
+        heading += [f"{name}: time" for name in others]
+        lines = [(row["item"], *numbers(row, steppers), *(ratio(row, s, first) for s in others))
                  for row in random]  # fmt: skip
-        title = f"{RANDOM_STEPS} random steps: means of an episode, median times of a step"
-        found.append(markdown(title, [heading, *lines]))
+        title = f"{RANDOM_STEPS} random steps: means of an episode, median times of a step over "
+        found.append(markdown(f"{title}those of {first}", [tuple(heading), *lines]))
     return found
+
+
+def counts(group: list[dict[str, Any]], steppers: list[str]) -> list[str]:
+    """How many tasks of a group each stepper has done."""
+    return [f"{sum(succeeds(row[each]) for row in group)} of {len(group)}" for each in steppers]
+
+
+def numbers(row: dict[str, Any], steppers: list[str]) -> list[str]:
+    """Rewards and lengths of all steppers."""
+    kinds = (("reward", ".4g"), ("length", ".0f"))
+    return [format(row[each][what], form) if what in row[each] else "failed"
+            for what, form in kinds for each in steppers]  # fmt: skip
+
+
+def ratio(row: dict[str, Any], stepper: str, to: str) -> str:
+    """How long a step takes with one stepper, over the other."""
+    one, other = (row[each].get("micros", 0.0) for each in (stepper, to))
+    return f"{one / other:.2f}" if one and other else "failed"
 
 
 def succeeds(one: dict[str, Any]) -> bool:
