@@ -37,6 +37,7 @@ from holdfast.mujoco.structs import (
 
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
 LINE, FACE = 2, 4  # contacts that MuJoCo keeps of a convex geom and a capsule, or a face
+COMMON = 0.5  # part of all speeds that may be left where geoms move together
 SIDEWAYS = 1.0 / 3.0  # part of the speed along a surface that may become one towards it
 
 
@@ -66,7 +67,7 @@ def find_drift(cvel: np.ndarray, geom_xpos: np.ndarray, subtree_com: np.ndarray,
     """Fill a velocity that geoms have in common.
 
     It is the mean of all that may touch others, those that do not move too, if the speeds against
-    that are less in sum than those against the world; else it is zero.
+    that are much less in sum than those against the world; else it is zero.
     """
     p = q = r = world = 0.0
     some = 0
@@ -86,7 +87,7 @@ def find_drift(cvel: np.ndarray, geom_xpos: np.ndarray, subtree_com: np.ndarray,
         if touches(contype, conaffinity, listed, g):
             u, v, w = speed_of_centre(cvel, geom_xpos, subtree_com, geom_body, root, g)
             common += np.sqrt(square(u - p) + square(v - q) + square(w - r))
-    good = common < world
+    good = common < COMMON * world
     drift_out[0] = p if good else 0.0
     drift_out[1] = q if good else 0.0
     drift_out[2] = r if good else 0.0
