@@ -5,7 +5,9 @@
    all contacts stick that are to be pressed, because where they can, they do; at last those in
    which only contacts are pressed that touch already;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
-   that it ends in, and Newton's method from its end (`proximal.approach`);
+   that it ends in, and Newton's method from its end (`proximal.approach`); before it, in a step
+   that looks ahead and may be solved several times, the interior-point method of large ones and
+   the states that this ends in;
    large islands, and where that path leads to no answer: the interior-point method
    (`interior_point`) and Newton's method from where it ends; in large islands first from the
    impulses of a resumed solve, if it is one, then from nothing, twice;
@@ -92,7 +94,7 @@ REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 LARGE = 40  # constraints up to which an island gets the limit of vanishing compliance
-FEW = 4  # the same in a step that looks ahead, which solves several times
+FEW = 4  # the same in a step that looks ahead, where the interior-point method comes before it
 LARGE_CHANGES = 3  # systems of given states there, where it seems to come to rest
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
@@ -130,8 +132,8 @@ class Work(NamedTuple):
 
 
 @kernel
-def is_large(isl: Island, o: Numbers) -> bool:
-    """Return whether an island is so large that the interior-point method is to solve it."""
+def goes_inside(isl: Island, o: Numbers) -> bool:
+    """Return whether the interior-point method comes next where given states do not solve."""
     return isl.member.shape[0] > (FEW if o.rough > 0.0 or o.resumed else LARGE)
 
 
@@ -457,7 +459,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     """
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
-    large = is_large(isl, o)
+    large = isl.member.shape[0] > LARGE
     for turn in range(LARGE_ROUNDS if large else ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = o.split * sigma
@@ -555,7 +557,7 @@ def take_last(sy: System, isl: Island, v: Vectors, state: np.ndarray,
         speeds in v.y and v.u.
     """
     exact = rounding(isl)
-    large = is_large(isl, o)
+    large = isl.member.shape[0] > LARGE
     limit = np.inf if large or o.resumed else max(exact, o.stop)
     least = certify_within(sy, isl, v.r, v.y, v.u, limit)
     if o.resumed and least <= o.certificate:
@@ -588,22 +590,24 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         The rung, the residual of the impulses, left in v.r, and the factorisations.
     """
     v, rung, total, found = wk.v, STATES, 0, False
+    inside = goes_inside(isl, o)
+    tried = inside and o.resumed  # these states have been tried
     guess_states(sy, isl, v.u, state)
     for i in isl.member:
         wk.shift[i] = state[i]
-    if not warm or slides(sy, isl, state):
+    if not tried and (not warm or slides(sy, isl, state)):
         make_stick(sy, isl, state)
         miss, total = try_sticking(sy, isl, size, wk, state, o, sigma, np.inf)
         found = miss <= o.certificate
         least = miss if found else least
         for i in isl.member:
             state[i] = state[i] if found else int(wk.shift[i])
-    if warm and not found:
+    if warm and not found and not tried:
         if any_slides(isl, state):  # as they did
             relative_speeds(sy, isl, sy.before, v.u)
         found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
         total += count
-    if warm and not found:
+    if warm and not found and not tried:
         for i in isl.member:
             state[i] = int(wk.shift[i])
         if open_apart(sy, isl, state):
@@ -611,14 +615,22 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
             relative_speeds(sy, isl, sy.before, v.u)
             found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
             total += count
+    if inside and not found and least > o.certificate:
+        rung = INTERIOR
+        least, count = solve_by_path(sy, isl, size, wk, tried, o, sigma, least, o.certificate)
+        total += count
+        if least <= o.certificate:
+            store(sy, isl, wk.kept, v.r)
+            least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
+            total += count
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
-    if not found and least > o.certificate:
+    if not found and least > o.certificate and not inside:
         rung = INTERIOR
         least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
         total += count
-    tested = True  # whether wk.shift still says which contacts were tried as stuck
+    tested = not tried  # whether wk.shift still says which contacts were tried as stuck
     if not found and least > o.certificate:
         tested = False
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
@@ -649,7 +661,7 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     slow = norm(isl, sy.before) <= SLOWLY * isl.size
     if warm and (slow or not o.resumed):
         guess_states(sy, isl, v.u, state)
-        limit = LARGE_CHANGES if slow or isl.member.shape[0] <= LARGE else 1
+        limit = LARGE_CHANGES if slow else 1
         miss, total = solve_states(sy, isl, size, v, wk.CG, state, o, sigma, limit, wk.digits)
         at_hand = miss <= o.certificate
         if at_hand:
@@ -686,8 +698,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     """
     v = wk.v
     exact = rounding(isl)
-    large = is_large(isl, o)
-    from_nothing = not (large and o.resumed)
+    large = isl.member.shape[0] > LARGE
+    from_nothing = not (o.resumed and goes_inside(isl, o))
     if from_nothing:
         clear(sy, isl, v.r)
     relative_speeds(sy, isl, sy.y0, v.free)

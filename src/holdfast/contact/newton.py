@@ -87,6 +87,44 @@ def _times_point(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarr
         out[0], out[1], out[2], out[3], out[4], out[5] = s, t, u, v, w, x
 
 
+@fast_inlined
+def _times_point_of_tree(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarray,
+                         size: int) -> None:  # fmt: skip
+    """Fill CG with that product for a tree of any size."""
+    p, q, r = vector(G, at, size), vector(G, at + size, size), vector(G, at + 2 * size, size)
+    for e in range(POINT):
+        a, b, d = C[c + e * POINT], C[c + e * POINT + 1], C[c + e * POINT + 2]
+        out = vector(CG_out, e * size, size)
+        for j in range(size):
+            out[j] = a * p[j] + b * q[j] + d * r[j]
+
+
+@fast_inlined
+def _add_rows_of_point(G: np.ndarray, at: int, CG: np.ndarray, rows: int, columns: int,
+                       A_inout: np.ndarray, block: int) -> None:  # fmt: skip
+    """Add that product for three rows of a contact and a tree, two rows of the block at a time.
+
+    Each number of the block is read and written once, not for every row of the contact.
+    """
+    p, q = vector(CG, 0, columns), vector(CG, columns, columns)
+    r = vector(CG, 2 * columns, columns)
+    for i in range(0, rows - 1, 2):
+        a, b, c = G[at + i], G[at + rows + i], G[at + 2 * rows + i]
+        d, e, f = G[at + i + 1], G[at + rows + i + 1], G[at + 2 * rows + i + 1]
+        one = vector(A_inout, block + i * columns, columns)
+        two = vector(A_inout, block + (i + 1) * columns, columns)
+        for j in range(columns):
+            x, y, z = p[j], q[j], r[j]
+            one[j] += a * x + b * y + c * z
+            two[j] += d * x + e * y + f * z
+    if rows % 2 == 1:
+        i = rows - 1
+        a, b, c = G[at + i], G[at + rows + i], G[at + 2 * rows + i]
+        one = vector(A_inout, block + i * columns, columns)
+        for j in range(columns):
+            one[j] += a * p[j] + b * q[j] + c * r[j]
+
+
 @fast_kernel
 def _add_product(G: np.ndarray, at: int, CG: np.ndarray, dim: int, rows: int, columns: int,
                  A_inout: np.ndarray, block: int) -> None:  # fmt: skip
@@ -94,14 +132,13 @@ def _add_product(G: np.ndarray, at: int, CG: np.ndarray, dim: int, rows: int, co
     if dim == POINT and rows == FREE_BODY and columns == FREE_BODY:
         _add_point_product(G, at, CG, A_inout, block)
         return
-    if rows == FREE_BODY and columns == FREE_BODY:
-        for e in range(dim):
-            for i in range(FREE_BODY):
-                t = G[at + e * FREE_BODY + i]
-                for j in range(FREE_BODY):
-                    A_inout[block + i * FREE_BODY + j] += t * CG[e * FREE_BODY + j]
-        return
-    for e in range(dim):
+    first = 0
+    while first + POINT <= dim:
+        _add_rows_of_point(
+            G, at + first * rows, CG[first * columns :], rows, columns, A_inout, block
+        )
+        first += POINT
+    for e in range(first, dim):
         right = CG[e * columns : e * columns + columns]
         for i in range(rows):
             t = G[at + e * rows + i]
@@ -130,10 +167,11 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
         for q in range(sy.panel[i], sy.panel[i + 1]):
             t = sy.panel_tree[q]
             columns, at, place = sy.tree[t + 1] - sy.tree[t], sy.panel_at[q], isl.place[t]
-            of_point = dim == POINT and columns == FREE_BODY
-            if of_point:
+            if dim == POINT and columns == FREE_BODY:
                 _times_point(isl.C, c, sy.G, at, CG_work)
-            for e in range(0 if of_point else dim):
+            elif dim == POINT:
+                _times_point_of_tree(isl.C, c, sy.G, at, CG_work, columns)
+            for e in range(0 if dim == POINT else dim):
                 row = CG_work[e * columns : e * columns + columns]
                 for j in range(columns):
                     row[j] = 0.0

@@ -382,7 +382,7 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
             miss = solve_roughly(sy, isl, size, wk, out.state, o, out.report)
             enough = miss < np.inf
         if not (grips or friction or enough):
-            miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, out.state, o)
+            miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, wk.start, out.state, True, o)
             out.report[FACTORISATIONS] += count
             out.report[BY_RUNG + STATES] += 1.0
         if not (enough or miss <= o.certificate):
