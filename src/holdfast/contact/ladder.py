@@ -109,10 +109,10 @@ ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
 CLEARLY = 1e6  # motion over rounding that is no rest, however badly the rows see it
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
-ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
-EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
+ROUNDS = 6  # of splitting or sweeps, and Newton's method
+EARLY = 2  # last of the rounds without sweeps, which take long
 COMPLIANCE_STEPS = 2000  # Newton steps along the path of vanishing compliance, whole
-RELAXED = 6  # convex problems
+RELAXED = 24  # convex problems
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -447,20 +447,19 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
 @kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, exact: float, least: float) -> tuple[int, float, int]:  # fmt: skip
-    """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
+    """Solve a large island from the impulses wk.start on, by splitting and Newton's method in turns.
 
-    In a large island, where it takes longer, the path of vanishing compliance comes last.
+    The path of vanishing compliance, which takes longer, comes last.
 
     Returns:
         The rung, the residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
-    large = isl.member.shape[0] > LARGE
-    for turn in range(LARGE_ROUNDS if large else ROUNDS):
+    for turn in range(ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = o.split * sigma
-        late = turn > EARLY or not large
+        late = turn > EARLY
         if turn % 2 == 0 or not late:
             iterate_splitting(
                 sy, isl, size, v, wk.CG, wk.shift, wk.splitting, coupling, far, iterations
@@ -487,8 +486,6 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         steps *= MORE_NEWTON_STEPS
         if late:
             inner = min(2 * inner, MOST_INNER)
-    if not large:
-        return AGAIN, least, total
     rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
     return rung, least, total + count
 
@@ -657,9 +654,6 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     if not found and least > o.certificate:
         rung = INTERIOR
         least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
-        total += count
-    if not found and least > o.certificate:
-        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
     if not found:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state, o)
