@@ -58,14 +58,13 @@ class LCPResult:
         equality_pivots: smallest kept and largest rejected pivot of the equality rows, which the
             contact models have cut down to an independent set; (inf, 0) if there are none.
         regularization: Tikhonov eps that Lemke's method needed; 0.0 for the problem as given.
-        left_out: rows that were ignored, because they are so short beside the longest one that
-            they are taken for what cancellation left of a row of zeros, see `Options.zero_row`.
+        left_out: rows that were ignored and that the answer does not satisfy, see there.
         fallback: what had to be done differently to get a certified answer ("rank=1e-10": rows so
             nearly dependent that a coarser rank tolerance was needed; "ppm": another method);
             None if nothing.
     """
 
-    __slots__ = ("_data", "_m", "_n", "_short", "fallback", "regularization", "status")
+    __slots__ = ("_data", "_m", "_n", "_unheld", "fallback", "regularization", "status")
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class LCPResult:
         status: Status = Status.SOLVED,
         regularization: float = 0.0,
         fallback: str | None = None,
-        short: Callable[[], np.ndarray] | None = None,
+        unheld: Callable[[LCPResult], np.ndarray] | None = None,
     ) -> None:
         data.setflags(write=False)
         self._data = data
@@ -84,12 +83,17 @@ class LCPResult:
         self.status = status
         self.regularization = regularization
         self.fallback = fallback
-        self._short = short
+        self._unheld = unheld
 
     @property
     def left_out(self) -> np.ndarray:
-        """Rows that were ignored as rounding; computed on first access."""
-        return np.zeros(0, dtype=int) if self._short is None else self._short()
+        """Rows that were ignored and that the answer does not satisfy; looked for when asked.
+
+        They are so short beside the longest one that they are taken for what cancellation left of
+        a row of zeros (`Options.zero_row`), but may be rows in other units: the solver cannot
+        know. All other rows hold, those that were ignored as well.
+        """
+        return np.zeros(0, dtype=int) if self._unheld is None else self._unheld(self)
 
     @property
     def certified(self) -> bool:
