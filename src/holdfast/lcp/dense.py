@@ -343,7 +343,7 @@ def _judged(problem: DenseLCP, found: Found, options: Options) -> LCPResult:
     rank = found.loaded.size
     data = np.zeros(2 * n + max(rank, 0) + _solve.SCALARS)
     data[:n], data[n : 2 * n], data[2 * n : 2 * n + rank] = z, w, found.loaded
-    data[-_solve.SCALARS :] = *worst, 0.0, found.pivots, rank, 1, np.inf, 0.0, 0.0
+    data[-_solve.SCALARS :] = *worst, 0.0, found.pivots, rank, 1, np.inf, 0.0, 0.0, 0.0
     certified = max(worst) <= options.certificate
     status = Status.SOLVED if certified else Status.UNCERTIFIED
     w, size = _evaluated(problem, z)

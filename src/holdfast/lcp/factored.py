@@ -391,9 +391,9 @@ def _fail(
     if status == Status.UNCERTIFIED:
         raise UncertifiedError(
             f"{Status.UNCERTIFIED.message}: {result.residuals.largest:.1e} > "
-            f"{options.certificate:.1e} ({result.residuals}); the problem is worse conditioned "
-            "than double precision can certify: check units and masses, or loosen "
-            "Options.certificate",
+            f"{options.certificate:.1e} ({result.residuals}, {result.allowance:.1e} of the "
+            "stationarity allowed); the problem is worse conditioned than double precision can "
+            "certify: check units and masses, or loosen Options.certificate",
             status=Status.UNCERTIFIED,
             problem=problem,
             result=result,

@@ -11,8 +11,8 @@ from holdfast.lcp.status import Status
 
 # The data of a result are z (n), w (n), motion (m), loaded rows (min(m, n) or -1), then so many
 # numbers: residuals primal, dual, complementarity, stationarity; pivots, rank, rounds; smallest
-# kept and largest rejected pivot of the equality rows, and how many of those are loaded.
-SCALARS = 10
+# kept and largest rejected pivot of the equality rows, how many of those are loaded; allowance.
+SCALARS = 11
 
 
 class Residuals(NamedTuple):
@@ -33,7 +33,7 @@ class Residuals(NamedTuple):
     stationarity: float
     """``|M (x - v) - N' z|`` in the metric of M^-1, over sigma or ``|N' z|`` if larger. Where
     forces are so large that they cancel, it may be larger than `Options.certificate` in a
-    certified answer: 1e-14 of the sum of ``|z_i| d_i`` is the rounding of z itself."""
+    certified answer, by `LCPResult.allowance`."""
 
     @property
     def largest(self) -> float:
@@ -52,6 +52,8 @@ class LCPResult:
         certified: whether all residuals are within `Options.certificate`.
         residuals: the evidence.
         pivots: number of rows that entered or left the loaded set.
+        allowance: part of `Residuals.stationarity` that is the rounding of forces that cancel,
+            1e-14 of the sum of ``|z_i| d_i``, and that the certificate does not count.
         rank: number of loaded rows.
         loaded: (rank,) the loaded rows; a warm start for the next, similar problem.
         rounds: passes over all rows.
@@ -126,6 +128,11 @@ class LCPResult:
         return Residuals(*scalars(self)[:4])
 
     @property
+    def allowance(self) -> float:
+        """Part of the stationarity that is the rounding of forces that cancel; mostly 0."""
+        return scalars(self)[10]
+
+    @property
     def pivots(self) -> int:
         """Rows that entered or left the loaded set."""
         return int(scalars(self)[4])
@@ -146,9 +153,10 @@ class LCPResult:
         return scalars(self)[7], scalars(self)[8]
 
     def __repr__(self) -> str:
+        allowed = f", {self.allowance:.1e} allowed as rounding" if self.allowance > 0.0 else ""
         return (
             f"LCPResult({self.status.name}, n={self._n}, rank={self.rank}, pivots={self.pivots}, "
-            f"largest residual {self.residuals.largest:.1e})"
+            f"largest residual {self.residuals.largest:.1e}{allowed})"
         )
 
 
