@@ -13,10 +13,10 @@ _KINDS = {"integers": ctypes.c_int32, "singles": ctypes.c_float, "floats": ctype
 
 
 def _view(kind: Any) -> Any:
-    return lambda *given: structs.plain_view(*map(int, given), kind)
+    return lambda at, rows, columns: structs.plain_view(int(at), int(rows), int(columns), kind)
 
 
-VIEWS = {name: _view(kind) for name, kind in _KINDS.items()}
+VIEWS: dict[str, Any] = {name: _view(kind) for name, kind in _KINDS.items()}
 
 
 def plain(kernel: Any, **instead: Any) -> Any:

@@ -185,10 +185,11 @@ def tumbling(seed: int) -> tuple[Any, float, np.ndarray]:
     mu, kind = rng.uniform(0.05, 0.6), ("ellipsoid", "capsule", "cylinder", "box")[seed % 4]
     size = " ".join(map(str, rng.uniform(0.05, 0.2, 3)))
     turn = " ".join(map(str, rng.normal(size=4)))
+    body = (f'<body pos="0 0 .3" quat="{turn}"><freejoint/>'
+            f'<geom type="{kind}" size="{size}" mass="1" friction="{mu}"/></body>')  # fmt: skip
     model = mujoco.MjModel.from_xml_string(
         f"""<mujoco><option timestep="0.004"/><worldbody>
-        <geom type="plane" size="9 9 1" friction="{mu}"/>
-        <body pos="0 0 .3" quat="{turn}"><freejoint/><geom type="{kind}" size="{size}" mass="1" friction="{mu}"/></body></worldbody></mujoco>"""
+        <geom type="plane" size="9 9 1" friction="{mu}"/>{body}</worldbody></mujoco>"""
     )
     return model, mu, rng.normal(size=6) * [1, 1, 0, 4, 4, 4]
 

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -49,17 +50,44 @@ class Recording:
         return self.law.kind == "stick"
 
 
+WINDOWS = Path(__file__).parent.parent / "data" / "honest_windows.npz"
+
+
+def windows() -> dict[str, Recording]:
+    """A few samples each of runs in which `verify` failed wrongly once, by seed and sample."""
+    with np.load(WINDOWS) as saved:
+        arrays = dict(saved)
+    found = {}
+    for name in sorted({key.rsplit("_", 1)[0] for key in arrays}):
+        seed = int(name.split("_")[0])
+        scene = _scene(seed)
+        kind, mu_v = arrays[f"{name}_law"]
+        time, qpos, qvel = (arrays[f"{name}_{part}"] for part in ("time", "qpos", "qvel"))
+        model, law = scene.load()[0], _law(kind, float(mu_v))
+        ctrl = arrays.get(f"{name}_ctrl")
+        found[name] = Recording(seed, scene, model, time, qpos, qvel, ctrl, law, "saved")
+    return found
+
+
+def _scene(seed: int) -> Scene:
+    return random_scene(seed, scales=(0.01, 10.0))
+
+
+def _law(kind: str, drag: float) -> hf.Law:
+    return {"coulomb": hf.coulomb, "stick": hf.stick, "frictionless": hf.frictionless,
+            "viscous": lambda: hf.viscous(drag)}[kind]()  # fmt: skip
+
+
 def record(seed: int, samples: int = SAMPLES) -> Recording | None:
     """The recording of a seed; None if it cannot be judged."""
     rng = np.random.default_rng([seed, 4])
-    scene = random_scene(seed, scales=(0.01, 10.0))
+    scene = _scene(seed)
     if "mocap" in scene.kinds:  # poses of mocap bodies are not in a file
         return None
     model, data = scene.load()
     kind, every = str(rng.choice(LAWS)), int(rng.choice(EVERY))
     drag = 10.0 ** rng.uniform(-2.0, 1.0) * float(model.body_mass.sum())
-    law = {"coulomb": hf.coulomb, "stick": hf.stick, "frictionless": hf.frictionless,
-           "viscous": lambda: hf.viscous(drag)}[kind]()  # fmt: skip
+    law = _law(kind, drag)
     events = bool(rng.random() < 0.3)
     try:
         states = _run(scene, model, data, law, events, every, samples)

@@ -47,8 +47,8 @@ def test_there_are_seventy_forgeries() -> None:
     assert len(FORGERIES) >= 70
 
 
-# Of `fuzz.recordings`: honest runs that failed, each by what it says.
-RANDOM = {
+# What was not known where a run of `fuzz.recordings` failed, by its seed.
+LEARNED = {
     510109: "where a contact of the end was on a body that rolls, at the start",
     510166: "a force along a chain acts through the inertia",
     510182: "sliding that turning rows show",
@@ -56,6 +56,7 @@ RANDOM = {
     500108: "what changes turns with the body",
     510003: "the discrete integrator has the law of equalities late",
     510010: "equalities that are kept exactly at the end of a step",
+    500036: "rows of equalities turn between two samples",
     510123: "what goes into the momentum of a joint of a chain cancels",
     510213: "equalities are springs, and do work",
     510510: "inertia turns: energy of a step of first order",
@@ -67,11 +68,21 @@ RANDOM = {
 }
 
 
-@pytest.mark.parametrize("seed", RANDOM)
-def test_a_random_honest_run_passes(seed: int) -> None:
-    run = recordings.record(seed)
-    assert run is not None
-    assert recordings.false_alarms(recordings.audit(run)) == []
+@pytest.mark.parametrize("name", windows := recordings.windows())
+def test_an_honest_window_passes(name: str) -> None:
+    assert recordings.false_alarms(recordings.audit(windows[name])) == []
+
+
+def test_what_was_learned_is_tested() -> None:
+    assert set(LEARNED) <= {run.seed for run in windows.values()}
+
+
+def test_random_honest_runs_pass() -> None:
+    """Nearly all: about one in thirty is left that fails wrongly; `make fuzz` says which."""
+    runs = [run for seed in range(600_000, 600_040) if (run := recordings.record(seed, samples=40))]
+    failed = {run.seed: wrong for run in runs
+              if (wrong := recordings.false_alarms(recordings.audit(run)))}  # fmt: skip
+    assert len(runs) > 10 and len(failed) <= 2, failed
 
 
 def test_times_that_are_rounding_are_refused() -> None:

@@ -312,6 +312,7 @@ def _fall(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray, eye: Eye,
     size = np.zeros(joint.max(initial=-1) + 1)
     np.maximum.at(size, joint, whole)
     noise = 1e-12 * np.sqrt(M.diagonal()) * np.sqrt(float(b.v @ M @ b.v) + float(a.v @ M @ a.v))
+    noise += RESTS * dt * eye.pull * np.sqrt(M.diagonal() * eye.mass_of_tree)
     part = np.maximum(left - noise, 0.0) / np.where(size[joint] > 0.0, size[joint], 1.0)
     return float(part[free].max(initial=0.0))
 
@@ -341,8 +342,7 @@ def _judge_island(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
     )
     rows, turn = _turning(a, b, L, part), float(eye.turned(a, b)[part].max()) ** 2
     doubt = DOUBT * (shift + size * turn) + ALLOWED * (turned + size * rows)
-    pull = float(np.linalg.norm(eye.model.opt.gravity)) or 1.0
-    rest = RESTS * dt * pull * float(np.sqrt(eye.mass_of_trees(part)))
+    rest = RESTS * dt * eye.pull * float(np.sqrt(eye.mass_of_trees(part)))
     scale = max(size, changed, given, rest)
     if left - doubt > check.tolerance * scale:
         # What damps fast has died down early: the mean force of each joint is between those seen.

@@ -105,6 +105,10 @@ class Eye:
         self.laws = PairLaws(model, None, law or Law("stick"))
         self.any = law is None  # any friction
         self.tree_of = np.array(model.dof_treeid)
+        self.pull = float(np.linalg.norm(model.opt.gravity)) or 1.0
+        of_trees = np.bincount(model.body_treeid[model.body_treeid >= 0],
+                               model.body_mass[model.body_treeid >= 0], model.ntree)  # fmt: skip
+        self.mass_of_tree = of_trees[self.tree_of]  # of each coordinate
         self.joint = _groups(model)
         self.first_of_group = np.unique(self.joint, return_index=True)[1]
         self.turns = _is_turn(model)
