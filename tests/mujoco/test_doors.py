@@ -129,6 +129,15 @@ def test_rollouts_refuse_by_name(spec: Any) -> None:
         hf.rollout(model, data, state_of(model) * 1j, nstep=1)
 
 
+@pytest.mark.parametrize("name", ["correct", "warn", "strict"])
+@pytest.mark.parametrize("choice", [np.nan, "no", None, 1])
+def test_what_is_true_or_false_is_one_of_them(name: str, choice: Any) -> None:
+    """NaN was an error of NumPy, and "no" meant yes."""
+    model, _ = load()
+    with pytest.raises(hf.InputError, match=f"{name}: is .*; expected True or False"):
+        hf.Stepper(model, **{name: choice})
+
+
 @pytest.mark.parametrize("laws", [[1], "abc", 3])
 def test_laws_are_a_mapping(laws: Any) -> None:
     model, _ = load()

@@ -93,6 +93,9 @@ class Stepper(Stages):
                              ("contacts", contacts)):  # fmt: skip
             if not isinstance(choice, str) or choice not in ("compliant", "rigid"):
                 raise InputError(name, f"is {choice!r}; expected 'compliant' or 'rigid'")
+        for name, choice in (("correct", correct), ("warn", warn), ("strict", strict)):
+            if not isinstance(choice, bool | np.bool_):
+                raise InputError(name, f"is {choice!r}; expected True or False")
         if not isinstance(options, StepOptions):
             raise InputError("options", f"is {options!r}; expected holdfast.mujoco.StepOptions")
         default = law_of_model(contact)
