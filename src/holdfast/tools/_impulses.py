@@ -440,9 +440,14 @@ def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
         The work of equalities [J].
     """
     dt, L = b.time - a.time, np.linalg.cholesky(M)
-    found = _Pushes(a, b, L, [change - dt * f for f in forces], rows, hit)
+    changes = [change - dt * f for f in forces]
+    found = _Pushes(a, b, L, changes, rows, None)
     scale = max(found.size, *(float(np.linalg.norm(np.linalg.solve(L, x)))
                               for x in (change, dt * a.f)))  # fmt: skip
+    if (
+        hit is not None and found.left > SMALL * scale
+    ):  # it came down elsewhere, and is turned since
+        found = min(found, _Pushes(a, b, L, changes, rows, hit), key=lambda each: each.left)
     _judge_limits(a, b, L, found.z[found.limits], rows, SMALL * scale, checks, eye)
     others = found.without_equalities
     work = _judge_equalities(a, b, L, found.columns.T @ found.z, others, checks)
@@ -476,10 +481,6 @@ def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
     # One that was hit in between may be thrown off by an impact elsewhere, as one end of a rod
     # by that of the other; but not all that pushed bodies part from them.
     every, away = b.N[pushes], parting[pushes]
-    if hit is not None:
-        pushed = found.z[found.end - len(hit.N) : found.end] > SMALL * found.z.max(initial=0.0)
-        every = np.vstack([every, hit.N[pushed]])
-        away = np.concatenate([away, (hit.N @ b.v - dt * hit.turn)[pushed]])
     island = _islands(eye.tree_of, every)
     of = np.array([island[np.flatnonzero(row)[0]] if row.any() else -1 for row in every])
     for number in np.unique(of):
