@@ -1,7 +1,7 @@
 """Folders are layers: imports go one way, and private modules stay private.
 
-    errors, _cache, _lowering, _shortcuts, _jit, _html < linalg < lcp < contact < models < mujoco
-      < events < batch < gym < tools < experiments < cli
+    errors, _command, _cache, _lowering, _shortcuts, _jit, _html < linalg < lcp < contact < models
+      < mujoco < events < batch < gym < tools < experiments < cli
 
 A module may import from its own folder and from those before it. Modules whose name begins with an
 underscore are imported only from within the folder that they are in. Imports inside functions
@@ -21,7 +21,7 @@ import pytest
 import holdfast
 
 ROOT = Path(holdfast.__file__).parent
-BASE = ("errors", "_cache", "_lowering", "_shortcuts", "_jit", "_html")
+BASE = ("errors", "_command", "_cache", "_lowering", "_shortcuts", "_jit", "_html")
 LAYERS = (
     "linalg", "lcp", "contact", "models", "mujoco", "events", "batch", "gym", "tools",
     "experiments", "cli",

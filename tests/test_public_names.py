@@ -91,6 +91,7 @@ OPTIONS = [
 RESULT = [
     "certified",
     "left_out",
+    "allowance",
     "equality_pivots",
     "fallback",
     "loaded",

@@ -13,7 +13,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast import _html, contact, errors, lcp
+from holdfast import _command, _html, contact, errors, lcp  # noqa: F401
 from holdfast.contact import (
     ContactProblem,
     ContactSolution,

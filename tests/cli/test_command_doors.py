@@ -296,6 +296,40 @@ def test_an_interrupt_ends_a_command_within_a_second(
     assert "Traceback" not in errors and took < 1.5, took  # of which a busy machine takes a part
 
 
+INTERRUPTED_IMPORT = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv[:] = {argv}
+{load}
+"""
+AS_MODULE = "runpy.run_module('holdfast', run_name='__main__', alter_sys=True)"
+
+
+@pytest.mark.parametrize("module", ["numba", "holdfast.models", "tyro"])
+@pytest.mark.parametrize(
+    ("argv", "load", "command"),
+    [(["-m", "verify"], AS_MODULE, True), (["/bin/holdfast", "demo"], "import holdfast.cli", True),
+     (["mine.py"], "import holdfast.cli", False)],
+)  # fmt: skip
+def test_an_interrupt_while_a_command_loads_is_one_line(
+    module: str, argv: list[str], load: str, command: bool
+) -> None:
+    """It was a traceback of imports; programs that import the package keep theirs."""
+    code = INTERRUPTED_IMPORT.format(module=module, argv=argv, load=load)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    if command:
+        assert done.stderr.strip() == "holdfast: interrupted; nothing was saved"
+    else:
+        assert "Traceback" in done.stderr and "holdfast: interrupted" not in done.stderr
+
+
 def test_a_reader_may_close_the_pipe() -> None:
     """As `head` does after the lines that it wants."""
     with subprocess.Popen(

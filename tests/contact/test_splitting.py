@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.contact.splitting import split
 from holdfast.contact.system import DISC, LINEAR, NOTHING
+from plain_kernels import plain
 
 NUMBERS = st.floats(-10.0, 10.0, allow_subnormal=False)
-
-
-def plain(function: Any) -> Any:
-    """A kernel as plain Python, with those that it calls."""
-    code = getattr(function, "py_func", function)
-    called = {name: plain(code.__globals__[name]) for name in code.__code__.co_names
-              if hasattr(code.__globals__.get(name), "py_func")}  # fmt: skip
-    return FunctionType(code.__code__, {**code.__globals__, **called})
 
 
 def answer(z: np.ndarray, normal: int, kind: int, mu: float, R: float, bound: float) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from event_scenes import BALL, FLOOR, bowl, box, energy, load, rimless_wheel
+from event_scenes import BALL, FLOOR, G, bowl, box, energy, load, rimless_wheel
 from holdfast.tools import scenes
 from holdfast.tools.verify import verify
 
@@ -411,3 +411,23 @@ def test_torsion_and_rolling_have_limits(
     assert np.abs(first.qpos - second.qpos).max() < 5e-3
     assert np.abs(first.qvel - second.qvel).max() < 0.05
     assert np.abs(first.qvel - qvel).max() > 0.02  # friction, or its limit, has done something
+
+
+@pytest.mark.parametrize("speed", [0.5, 3.0])
+def test_each_pair_has_its_law_in_an_impact(speed: float) -> None:
+    """Drag gives no impulse in no time; friction gives mu times that of the impact, or stops it."""
+    ball = '<body pos="{x} 0 .3"><freejoint/><geom name="{name}" size=".1" mass="1"/></body>'
+    model, data = load(ball.format(x=0, name="oiled") + ball.format(x=1, name="rough")
+                       + ball.format(x=2, name="iced"))  # fmt: skip
+    laws = {("oiled", "*"): hf.viscous(2.0), ("rough", "*"): hf.coulomb(0.2),
+            ("iced", "*"): hf.frictionless()}  # fmt: skip
+    data.qvel[[0, 6, 12]] = speed
+    simulation = hf.EventDriven(model, laws=laws)
+    while not simulation.events:
+        simulation.step(data)
+    landed = float(np.sqrt(2.0 * G * 0.2))
+    # A ball stops to slide when friction has taken 2/7 of its speed.
+    rough = speed - min(0.2 * landed, 2.0 / 7.0 * speed)
+    assert data.qvel[12] == pytest.approx(speed, rel=1e-9)
+    assert data.qvel[6] == pytest.approx(rough, abs=0.2 * G * 2e-3 + 1e-6)
+    assert speed - 2.0 * 2e-3 * speed <= data.qvel[0] <= speed

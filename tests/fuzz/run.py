@@ -3,7 +3,7 @@
     python -m fuzz.run --seconds 600 [--first SEED]
 
 Four fifths of the time are for steps of random scenes, the rest for random interrupts, for steps of
-`EventDriven`, and for forged trajectories.
+`EventDriven`, for honest recordings that `verify` must pass, and for forged ones.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def others(seconds: float, first: int) -> None:
     for name, arguments in (
         ("interrupts", ["fuzz.interrupts", "random", count, str(first)]),
         ("EventDriven", ["fuzz.teleports", "--first", str(first), "--seconds", f"{seconds / 3}"]),
+        ("recordings", ["fuzz.recordings", "--first", str(first), "--seconds", f"{seconds / 3}"]),
         ("forgeries", ["fuzz.forgeries"]),
     ):
         done = subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True,

@@ -321,3 +321,16 @@ def test_lemke_solves_a_linear_system(F: Any, e: Any, z: Any) -> None:
     """Free variables alone: w = 0, whatever the matrix, if it is regular."""
     result = solve(F, e, "lemke", lo=-np.inf)
     np.testing.assert_allclose(result.z, z, rtol=1e-15)
+
+
+def test_bounds_that_are_never_reached_hide_no_residual() -> None:
+    """Large finite bounds stood for what forces may be: any answer was within their rounding."""
+    F = np.array([[2.0, 1.0, 0.3], [1.0, 2.0, 0.0], [0.3, 0.0, 1.0]])
+    e, hi = np.array([-5.0, -6.0, 1.0]), np.full(3, 1e17)
+    expected = solve(F, e).z
+    problem = DenseLCP(F, e, np.zeros(3), hi)
+    assert max(_residuals(problem, expected)[1]) <= 1e-14
+    hi[:] = 1e9
+    assert max(_residuals(DenseLCP(F, e, np.zeros(3), hi), 1.01 * expected)[1]) > CERTIFICATE
+    for method in METHODS:
+        np.testing.assert_allclose(solve(F, e, method, hi=hi).z, expected, rtol=1e-9)

@@ -116,7 +116,9 @@ def test_nearly_dependent_rows_are_never_answered_wrongly(p: Problem) -> None:
     rounding = 1e-14 * float(np.abs(result.z) @ length) / size
     residuals = result.residuals
     assert max(residuals[:3]) <= CERTIFICATE
-    assert residuals.stationarity <= CERTIFICATE + 1.01 * rounding
+    assert residuals.stationarity <= CERTIFICATE + result.allowance
+    assert result.allowance * (energy_norm(p.M, p.v) or size) <= 1.01 * rounding * size
+    assert ("allowed as rounding" in repr(result)) == (result.allowance > 0.0)
     assert max(kkt(p, result.z, result.motion)) <= CERTIFICATE + rounding
 
 
@@ -929,3 +931,52 @@ def test_one_row_among_thousands_of_zeros(place: int) -> None:
     np.testing.assert_allclose(result.motion, [1.0, 0.0], atol=1e-15)
     assert result.certified and result.z[place] == pytest.approx(0.5)
     assert np.count_nonzero(result.z) == 1
+
+
+def spread_lengths(seed: int) -> dict[str, Any]:
+    """Rows of lengths from 1 to 1e-18 in a stiff metric; many or few, some with bounds."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, 7))
+    n = int(rng.integers(17 * m, 40 * m) if rng.random() < 0.7 else rng.integers(2, 3 * m))
+    axes, _ = np.linalg.qr(rng.normal(size=(m, m)))
+    M = (axes * np.logspace(-rng.uniform(4, 12), 0, m)) @ axes.T
+    N = rng.normal(size=(n, m))
+    along = rng.random(n) < rng.random()  # of the motion that is hardest to change
+    N[along] = rng.normal(size=(int(along.sum()), 1)) * axes[:, -1]
+    N *= np.where(rng.random(n) < 0.5, 10.0 ** rng.uniform(-18, -12, n), 1.0)[:, None]
+    lo, hi = np.zeros(n), np.full(n, np.inf)
+    free, bounded = rng.random((2, n)) < [[0.05], [0.1]]
+    lo[free], lo[bounded], hi[bounded] = -np.inf, -1e9, 1e9
+    warm = rng.permutation(n)[: int(rng.integers(0, n))] if rng.random() < 0.4 else None
+    return {"N": N, "M": 0.5 * (M + M.T), "v": rng.normal(size=m), "warm_start": warm,
+            "lo": lo, "hi": hi}  # fmt: skip
+
+
+def test_no_row_is_left_out_silently() -> None:
+    """Every row of a certified answer holds, by its own length, or is named; and no other is.
+
+    The solver judges many rows by the diagonal of M, few by the metric: rows that are short in one
+    of them were left out and not named (seeds 182, 198, 274, 314 and 347)
+    """
+    found = 0
+    for seed in range(180, 350):
+        p = spread_lengths(seed)
+        result = solve_factored(**p)
+        L = np.linalg.cholesky(p["M"])
+        length = np.linalg.norm(np.linalg.solve(L, p["N"].T), axis=0)
+        size = max(np.linalg.norm(L.T @ x) for x in (p["v"], result.motion))
+        w, z = p["N"] @ result.motion, result.z
+        wrong = np.where(z < p["hi"], -w, 0.0)
+        wrong = np.where(z > p["lo"], np.maximum(w, wrong), wrong) / (length * size)
+        assert set(np.flatnonzero(wrong > 1e-7)) <= set(result.left_out), seed
+        assert (wrong[result.left_out] > 1e-11).all(), seed
+        assert (z[result.left_out] == 0.0).all()
+        found += len(result.left_out)
+    assert found > 10
+
+
+def test_answers_in_other_units_say_what_was_left_out() -> None:
+    """Numbers whose squares are none are solved in other units: that said nothing."""
+    N = np.array([[1e180, 0.0], [0.0, 1e165]])
+    result = solve_factored(N, np.eye(2), [-1.0, -1.0])
+    assert result.certified and result.motion[1] == -1.0 and result.left_out.tolist() == [1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,13 +11,9 @@ from holdfast.lcp._loading import is_copy
 from holdfast.lcp._pivoting import FREE, Candidates
 from holdfast.lcp._rows import rows_dot, rows_length2, scatter
 from holdfast.lcp._state import CANDIDATES, READY, WHITE
+from plain_kernels import plain
 
 COUNT = 4  # blocks of coordinates
-
-
-def plain(kernel: Any) -> Any:
-    """A kernel that only others call, as it is written."""
-    return getattr(kernel, "py_func", kernel)
 
 
 def random_rows(s: int, K: int, n: int = 7) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

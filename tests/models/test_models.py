@@ -1548,13 +1548,34 @@ def test_rows_that_are_taken_for_rounding_are_said(solver: str) -> None:
         M=np.eye(2), v=[-1.0, -1.0], N=[[1.0, 0.0], [0.0, short]], S=[[0.0, short], [1.0, 0.0]]
     )
     solution = Frictionless(solver=solver).solve(problem)
-    assert {name: rows.tolist() for name, rows in solution.left_out.items()} == {"S": [0], "N": [1]}
+    # Not the row of S, which carries nothing here anyway.
+    assert {name: rows.tolist() for name, rows in solution.left_out.items()} == {"N": [1]}
     assert solution.velocity[1] == -1.0  # it was ignored
     assert "left out" in repr(solution) and "N [1]" in repr(solution)
     long = ContactProblem(M=np.eye(2), v=[-1.0, -1.0], N=np.eye(2), S=[[0.0, 1.0], [1.0, 0.0]])
     whole = Frictionless(solver=solver).solve(long)
     assert not whole.left_out and "left out" not in repr(whole)
     np.testing.assert_allclose(whole.velocity, 0.0, atol=1e-15)
+
+
+def test_residuals_pass_over_what_was_left_out_and_nothing_else() -> None:
+    """The solve and the residuals had two bounds: rows between them were left out, and counted."""
+    N = np.array([[1.0, 0.0], [0.0, 5e-14]])
+    solution = Frictionless().solve(ContactProblem(M=np.eye(2), v=[-1.0, -1.0], N=N))
+    assert solution.is_exact() and solution.left_out["N"].tolist() == [1]
+    leaving = Frictionless().solve(ContactProblem(M=np.eye(2), v=[-1.0, 1.0], N=N))
+    assert leaving.is_exact() and not leaving.left_out  # the answer satisfies it
+
+
+def test_friction_along_rows_that_are_rounding_can_do_nothing() -> None:
+    """Its force has a bound: such a row is not said to be left out, whatever the speed along it."""
+    problem = ContactProblem(
+        M=np.eye(2), v=[-1.0, 1.0], N=[[1.0, 0.0]], S=[[0.0, 1e-15]], D=[[0.0, 1e-15]],
+        D_bound=[1.0],
+    )  # fmt: skip
+    solution = hf.Coulomb(0.5).solve(problem)
+    assert solution.is_exact() and not solution.left_out
+    assert hf.NoSlip(grip="all").solve(problem).left_out["S"].tolist() == [0]
 
 
 def test_zero_row_of_the_options_decides_what_is_left_out() -> None:

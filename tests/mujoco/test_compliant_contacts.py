@@ -213,8 +213,9 @@ def test_contacts_that_must_not_slip_are_not_compliant() -> None:
     sticky = mujoco.MjModel.from_xml_string(slope().replace("</mujoco>", text))
     with pytest.raises(hf.InputError, match="contacts: cannot be compliant where they must not"):
         hf.Stepper(sticky, contacts="compliant")
-    with pytest.raises(hf.InputError, match="contacts: cannot be compliant with AnitescuPotra"):
-        hf.Stepper(model, hf.AnitescuPotra(mu=0.5), contacts="compliant")
+    for name in ("contacts", "limits"):  # limits were rigid, and it was not said
+        with pytest.raises(hf.InputError, match=f"{name}: cannot be compliant with AnitescuPotra"):
+            hf.Stepper(model, hf.AnitescuPotra(mu=0.5), **{name: "compliant"})
 
 
 def test_viscous_and_frictionless_contacts_give_way_along_the_normal() -> None:

@@ -129,6 +129,15 @@ def test_rollouts_refuse_by_name(spec: Any) -> None:
         hf.rollout(model, data, state_of(model) * 1j, nstep=1)
 
 
+@pytest.mark.parametrize("name", ["correct", "warn", "strict"])
+@pytest.mark.parametrize("choice", [np.nan, "no", None, 1])
+def test_what_is_true_or_false_is_one_of_them(name: str, choice: Any) -> None:
+    """NaN was an error of NumPy, and "no" meant yes."""
+    model, _ = load()
+    with pytest.raises(hf.InputError, match=f"{name}: is .*; expected True or False"):
+        hf.Stepper(model, **{name: choice})
+
+
 @pytest.mark.parametrize("laws", [[1], "abc", 3])
 def test_laws_are_a_mapping(laws: Any) -> None:
     model, _ = load()
@@ -143,7 +152,38 @@ ACTIONS: dict[str, Callable[[Any, Any], None]] = {
     "detach": lambda stepper, model: stepper.detach(),
     "smooth": lambda stepper, model: stepper.smooth(mujoco.MjData(model)),
     "constraints": lambda stepper, model: stepper.constraints(mujoco.MjData(model)) and None,
+    "solve": lambda stepper, model: stepper.solve(mujoco.MjData(model)),
+    "finish": lambda stepper, model: stepper.finish(mujoco.MjData(model)),
 }
+
+
+def test_stages_follow_each_other() -> None:
+    """A stage that did not go on from the one before it ended in "DIVERGED", or in other data."""
+    model, data = load(0.3)
+    other, expected = mujoco.MjData(model), mujoco.MjData(model)
+    stepper = hf.Stepper(model)
+    for stage, before in (("solve", "smooth"), ("finish", "solve")):
+        with pytest.raises(hf.HoldfastError, match=f"call {before} first"):
+            getattr(stepper, stage)(data)
+    stepper.smooth(data)
+    with pytest.raises(hf.HoldfastError, match="call solve first"):
+        stepper.finish(data)
+    with pytest.raises(hf.InputError, match="data: is not what smooth was called with"):
+        stepper.solve(other)
+    stepper.solve(data)
+    with pytest.raises(hf.InputError, match="data: is not what solve was called with"):
+        stepper.finish(other)
+    stepper.finish(data)
+    with pytest.raises(hf.HoldfastError, match="call solve first"):
+        stepper.finish(data)
+    hf.Stepper(model).step(expected)
+    assert np.array_equal(data.qpos, expected.qpos) and other.time == 0.0
+    stepper.smooth(data)
+    stepper.step(data)  # it begins anew
+    with pytest.raises(hf.HoldfastError, match="call smooth first"):
+        stepper.solve(data)
+    hf.Stepper(model).step(expected)
+    assert np.array_equal(data.qpos, expected.qpos)
 
 
 @pytest.mark.parametrize("make", [hf.Stepper, hf.EventDriven])

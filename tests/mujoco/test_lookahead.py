@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from types import FunctionType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import StepOptions, structs
+from holdfast.mujoco import StepOptions
 from holdfast.mujoco.constraints import CONTACT
 from holdfast.mujoco.lookahead import find_listed
-from holdfast.mujoco.separation import smaller
+from plain_kernels import plain
 
 X, Y, Z = np.eye(3)
 
 
 def found(listed: list[tuple[np.ndarray, np.ndarray]], seen: tuple[np.ndarray, np.ndarray],
-          radius: tuple[float, float] = (1.0, 2.0)) -> tuple[int, float, bool]:  # fmt: skip
-    """`find_listed` as plain Python: contacts are a place and a normal."""
-    code: Any = getattr(find_listed, "py_func", find_listed)
-    scope = {**code.__globals__, "floats": structs.plain_floats, "square": lambda x: x * x,
-             "smaller": getattr(smaller, "py_func", smaller)}  # fmt: skip
+          radius: tuple[float, float] = (1.0, 2.0),
+          other: np.ndarray | None = None) -> tuple[int, float, bool]:  # fmt: skip
+    """`find_listed` as plain Python: contacts are a place and a normal.
+
+    What is seen has a place on each body; one for both if no other is given.
+    """
     n, radii = len(listed), np.array(radius)
     frames = [np.concatenate([normal, np.roll(normal, 1), np.roll(normal, 2)])
               for _, normal in [*listed, seen]]  # fmt: skip
@@ -33,7 +33,8 @@ def found(listed: list[tuple[np.ndarray, np.ndarray]], seen: tuple[np.ndarray, n
     )  # fmt: skip
     s = SimpleNamespace(radius=radii.ctypes.data, ngeom=2, same_place=0.25, similar_normal=0.9)
     contact = SimpleNamespace(geom=[0, 1], frame=frames[-1])
-    return FunctionType(code.__code__, scope)(s, cs, contact, np.array([seen[0], seen[0]]))
+    points = np.array([seen[0], seen[0] if other is None else other])
+    return plain(find_listed, square=lambda x: x * x)(s, cs, contact, points)
 
 
 def test_the_listed_contact_that_is_most_alike() -> None:
@@ -51,6 +52,15 @@ def test_of_similar_normals_the_nearest_is_taken() -> None:
     for listed in ([(0.2 * X, Z), (0.1 * X, tilted)], [(0.1 * X, tilted), (0.2 * X, Z)]):
         k, likeness, _ = found(listed, (np.zeros(3), Z))
         assert listed[k][1] is tilted and likeness == pytest.approx(0.96, abs=1e-15)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_contact_is_where_either_body_has_it_or_between(swapped: bool) -> None:
+    """What was there before the step moves with one body or the other, or was added between."""
+    ends = [np.zeros(3), 4.0 * X][:: -1 if swapped else 1]
+    for part, there in ((0.0, True), (0.5, True), (1.0, True), (0.25, False), (0.75, False)):
+        k, _, among = found([(4.0 * part * X, Z)], (ends[0], Z), other=ends[1])
+        assert (k == 0) is there and among
 
 
 def test_a_place_is_as_wide_as_the_smaller_geom() -> None:

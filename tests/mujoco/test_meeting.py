@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import mujoco
@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import holdfast as hf
-from holdfast.mujoco import meeting, normals, separation, structs
+from holdfast.mujoco import meeting, structs
 from holdfast.mujoco.meeting import DOUBTFUL, EXACT, NONE
+from plain_kernels import plain
 
 ROCK = '<mesh name="rock" vertex="0 0 .1 .12 0 -.06 -.06 .1 -.06 -.06 -.1 -.06 .03 .08 .07"/>'
 # Arms of all kinds of geoms over a plane; a box and a rock lie on it.
@@ -40,27 +41,16 @@ def at(dtype: np.dtype) -> Any:
     )
 
 
-def plain(name: str, model: Any, **data: Any) -> Any:
-    """A kernel of `meeting` as plain Python, with all that it calls."""
-    scope = {**vars(separation), **vars(normals), **vars(meeting)}
+def kernel(name: str, model: Any, **data: Any) -> Any:
+    """A kernel of `meeting` as plain Python, with the data that it may read by address."""
     found = {each._address: each for each in data.values()}
-    scope["c_api"] = SimpleNamespace(
+    c_api = SimpleNamespace(
         call_distance=lambda _f, _m, address, a, b, most, _s: mujoco.mj_geomDistance(
             model, found[int(address)], int(a), int(b), most, None
         )
     )
-    for view, kind in (("integers", ctypes.c_int32), ("singles", ctypes.c_float),
-                       ("floats", ctypes.c_double), ("words", ctypes.c_int64)):  # fmt: skip
-        scope[view] = lambda *given, kind=kind: structs.plain_view(*map(int, given), kind)
-    scope |= {"data_at": at(structs.DATA), "contact_at": at(structs.CONTACT)}
-    scope["square"] = lambda x: x * x
-    for key, each in list(scope.items()):
-        code = getattr(each, "py_func", each)
-        if isinstance(code, FunctionType) and code.__module__ in (
-            meeting.__name__, normals.__name__, separation.__name__,
-        ):  # fmt: skip
-            scope[key] = FunctionType(code.__code__, scope, key)
-    return scope[name]
+    return plain(getattr(meeting, name), c_api=c_api, data_at=at(structs.DATA),
+                 contact_at=at(structs.CONTACT), square=lambda x: x * x)  # fmt: skip
 
 
 def moved(model: Any, data: Any, rng: np.random.Generator, far: float) -> Any:
@@ -82,7 +72,7 @@ def test_no_point_is_displaced_by_more_than_the_bounds(far: float) -> None:
     points = rng.normal(size=(2000, 3))
     points /= np.linalg.norm(points, axis=1)[:, None]
     one, two = at(structs.DATA)(here._address), at(structs.DATA)(there._address)
-    displaced, seen = plain("displaced", model), plain("displaced_from", model)
+    displaced, seen = kernel("displaced", model), kernel("displaced_from", model)
     drift = rng.normal(size=3)
     for b in range(1, model.ngeom):
         radius = float(model.geom_rbound[b])
@@ -119,8 +109,8 @@ def test_velocities_bound_what_a_motion_displaces() -> None:
         mujoco.mj_integratePos(model, trial.qpos, velocity, model.opt.timestep)
         mujoco.mj_kinematics(model, trial)
         own = stepper.private.model
-        stays = plain("stays_within_margins", own, data=data, trial=trial)(s, velocity)
-        beyond = plain("any_beyond_margin", own, data=data, trial=trial)(s)
+        stays = kernel("stays_within_margins", own, data=data, trial=trial)(s, velocity)
+        beyond = kernel("any_beyond_margin", own, data=data, trial=trial)(s)
         assert not (stays and beyond)
         said += stays
     assert said > 60
@@ -144,7 +134,7 @@ def test_what_is_not_looked_at_has_not_sunk_in() -> None:
         mujoco.mj_integratePos(model, trial.qpos, velocity, model.opt.timestep)
         mujoco.mj_kinematics(model, trial)
         own = stepper.private.model
-        who = plain("who_may_meet", own, data=data, trial=trial)(s, api)
+        who = kernel("who_may_meet", own, data=data, trial=trial)(s, api)
         there = mujoco.MjData(model)
         there.qpos[:] = trial.qpos
         mujoco.mj_fwdPosition(model, there)

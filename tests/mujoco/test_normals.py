@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 
-from holdfast.mujoco import c_api, normals, separation, structs
+from holdfast.mujoco import c_api, normals, separation
+from plain_kernels import plain
 
 KINDS = ("sphere", "ellipsoid", "box", "capsule", "cylinder", "mesh")
 SIZES = {
@@ -21,25 +22,19 @@ SIZES = {
 ROUGH = '<option ccd_tolerance="1e-3" ccd_iterations="5"><flag nativeccd="disable"/></option>'
 
 
-def plain(model: Any, d: Any) -> dict[str, Any]:
-    """The kernels of both modules as plain Python, with the options of a model and its data d."""
-    scope: dict[str, Any] = {**vars(separation), **vars(normals)}
-    for name, kind in (("integers", ctypes.c_int32), ("singles", ctypes.c_float),
-                       ("floats", ctypes.c_double)):  # fmt: skip
-        scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
-            at, rows, columns, kind
-        )
-    for name, each in list(scope.items()):
-        code = getattr(getattr(each, "py_func", each), "__code__", None)
-        given = name in ("integers", "singles", "floats")
-        if code is not None and not code.co_freevars and not given:  # a decorator has free ones
-            scope[name] = FunctionType(code, scope)
+def kernels(model: Any, d: Any) -> Any:
+    """Kernels of both modules as plain Python, with the options of a model and its data d."""
     number, whole, word = ctypes.c_double, ctypes.c_int, ctypes.c_void_p
     distance = ctypes.CFUNCTYPE(number, word, word, whole, whole, number, word)
-    scope["data_at"] = lambda _: d
-    scope["structs"] = SimpleNamespace(option_at=lambda _: model.opt)
-    scope["c_api"] = SimpleNamespace(call_distance=lambda at, *given: distance(at)(*given))
-    return scope
+    instead = {
+        "data_at": lambda _: d, "structs": SimpleNamespace(option_at=lambda _: model.opt),
+        "c_api": SimpleNamespace(call_distance=lambda at, *given: distance(at)(*given)),
+    }  # fmt: skip
+    return SimpleNamespace(
+        apart_along=plain(separation.apart_along, **instead),
+        support=plain(separation.support, **instead),
+        correct_normal=plain(normals.correct_normal, **instead),
+    )
 
 
 def record(model: Any, radius: np.ndarray, work: np.ndarray) -> Any:
@@ -82,15 +77,15 @@ def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> No
     s, place = record(model, radius, work), data.geom_xpos
     d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=place.ctypes.data)
     api = SimpleNamespace(mj_geomDistance=c_api.address("mj_geomDistance"))
-    scope = plain(model, d)
+    plainly = kernels(model, d)
 
     def apart(n: np.ndarray) -> float:
-        return scope["apart_along"](s, d, 0, 1, n)
+        return plainly.apart_along(s, d, 0, 1, n)
 
     def corrected(n: np.ndarray) -> Any:
         contact = SimpleNamespace(geom=[0, 1], dist=0.0, pos=np.zeros(3),
                                   frame=np.append(n, np.zeros(6)))  # fmt: skip
-        assert scope["correct_normal"](s, api, data._address, contact)
+        assert plainly.correct_normal(s, api, data._address, contact)
         return contact
 
     n = place[1] - place[0]
@@ -112,7 +107,7 @@ def test_no_direction_separates_by_more(kinds: tuple[str, str], seed: int) -> No
     axes = contact.frame.reshape(3, 3)
     assert np.allclose(axes @ axes.T, np.eye(3), atol=1e-12) and np.linalg.det(axes) > 0.0
     for g, sign in ((0, 1.0), (1, -1.0)):  # the point is on the surfaces of both
-        reach = scope["support"](s, d, g, *(sign * found))
+        reach = plainly.support(s, d, g, *(sign * found))
         assert sign * found @ contact.pos == pytest.approx(reach, abs=1e-6)
 
 
@@ -133,7 +128,7 @@ def test_geoms_on_height_fields_get_normals_that_part_them(kind: str) -> None:
     place = data.geom_xpos
     d = SimpleNamespace(geom_xmat=data.geom_xmat.ctypes.data, geom_xpos=place.ctypes.data)
     api = SimpleNamespace(mj_geomDistance=c_api.address("mj_geomDistance"))
-    scope = plain(model, d)
+    plainly = kernels(model, d)
     for deep in (1e-6, 1e-3, 0.05, 0.15):
         data.qpos[:3], data.qpos[3:] = rng.uniform(-2.0, 2.0, size=3), rng.normal(size=4)
         data.qpos[2] = 1.5
@@ -144,7 +139,7 @@ def test_geoms_on_height_fields_get_normals_that_part_them(kind: str) -> None:
         up = np.array([0.0, 0.0, 1.0])
         contact = SimpleNamespace(geom=[0, 1], dist=-deep, pos=np.zeros(3),
                                   frame=np.append(up, np.zeros(6)))  # fmt: skip
-        if not scope["correct_normal"](s, api, data._address, contact):
+        if not plainly.correct_normal(s, api, data._address, contact):
             continue  # in a valley several normals are as near as each other
         found += 1
         assert contact.dist < 0.0

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 
-from holdfast.mujoco import separation, structs
+from holdfast.mujoco import separation
+from plain_kernels import plain
 
 RNG = np.random.default_rng(3)
-
-
-def plain(code: Any) -> Any:
-    """A kernel of `separation` as plain Python, and what it calls."""
-    scope = dict(vars(separation))
-    for name, kind in (("integers", ctypes.c_int32), ("singles", ctypes.c_float),
-                       ("floats", ctypes.c_double)):  # fmt: skip
-        scope[name] = lambda at, rows, columns, kind=kind: structs.plain_view(
-            at, rows, columns, kind
-        )
-    for name in ("farthest_of_mesh", "farthest", "support", "field_of", "steepest", "height",
-                 "has_support", "square", "apart_along", "below_field", "is_near",
-                 "is_steep"):  # fmt: skip
-        each: Any = scope[name]
-        scope[name] = FunctionType(getattr(each, "py_func", each).__code__, scope)
-    return FunctionType(getattr(code, "py_func", code).__code__, scope)
 
 
 def record(model: Any) -> Any:

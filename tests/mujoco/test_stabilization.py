@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import mujoco
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ import pytest
 import holdfast as hf
 from holdfast._jit import entry
 from holdfast.mujoco import StepOptions
-from holdfast.mujoco.stabilization import kinetic_energy
+from holdfast.mujoco.stabilization import kinetic_energy, label_islands
+from plain_kernels import plain
 
 HINGE = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint axis="0 1 0" limited="true"
   range="-10 10"/><geom size=".1" pos=".2 0 0"/></body></worldbody></mujoco>"""
@@ -68,3 +71,20 @@ def test_joints_beyond_their_limits_do_not_penetrate() -> None:
     assert 0.0 < data.qpos[0] < 0.5
     assert stepper.largest_correction > 0.0
     assert stepper.largest_penetration == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_island_is_what_constraints_connect(seed: int) -> None:
+    """Each has the smallest tree that can be reached; constraints touch none, one or more trees."""
+    rng, trees = np.random.default_rng(seed), 12
+    touched = [rng.permutation(trees)[: rng.integers(0, 4)] for _ in range(6)]
+    ends = np.cumsum([0, *map(len, touched)])
+    arrays = SimpleNamespace(law=np.zeros(6), panel=ends, panel_tree=np.concatenate(touched))
+    label = np.full(trees, -1)
+    plain(label_islands)(arrays, label)
+    expected = np.arange(trees)
+    for _ in range(trees):
+        for each in touched:
+            for t in each:
+                expected[t] = expected[each].min()
+    assert np.array_equal(label, expected)

@@ -14,7 +14,6 @@ from holdfast.contact.dry_friction import dry_forces
 from holdfast.contact.force_distribution import distribute_forces
 from holdfast.contact.options import DEFAULT
 from holdfast.contact.problem import ContactProblem
-from holdfast.contact.stack import ORDER
 from holdfast.errors import InputError
 from holdfast.lcp import Status
 from holdfast.lcp.inertia import InertiaFactor
@@ -22,6 +21,8 @@ from holdfast.lcp.inertia import InertiaFactor
 Level = Literal["velocity", "acceleration"]
 
 DEPENDENT = 1e-10  # singular values of active rows below this part of the largest are rounding
+UNHELD = 1e-9  # speed of a row over its length and the motion, above which it does not hold
+BARELY = 1.001  # lengths that two ways of rounding put on either side of `zero_row` are short
 NO_FORCE = 1e-12  # forces below this part of the largest one are rounding
 
 
@@ -245,39 +246,75 @@ class ContactSolution:
         return max(p.factor.size(x) for x in motions) or 1.0
 
     def lengths(self, name: str) -> np.ndarray:
-        """Lengths d of the rows ``problem.<name>``, see `ContactProblem.lengths`."""
-        return self.problem.lengths[name]
+        """Lengths d of the rows ``problem.<name>`` in the metric of M^-1.
+
+        Rows of zeros, and those that were taken for rounding, are given that of the longest row.
+        """
+        true = self._true_lengths
+        if name not in true:
+            return np.zeros(0)
+        none = self._short[name] | (true[name] == 0.0)
+        return np.where(none, _largest(*true.values()) or 1.0, true[name])
 
     @property
     def left_out(self) -> dict[str, np.ndarray]:
-        """Rows that carry nothing because they were taken for rounding, by name of their matrix.
+        """Rows that were taken for rounding and that the answer does not satisfy, by name.
 
         A row so much shorter than the longest one (`zero_row`) may be what cancellation left of a
-        row of zeros, or a row in other units: the solve cannot know, and no residual counts it.
-        Rows of zeros are not listed, nor are matrices without such rows. The solvers of
-        `holdfast.lcp` keep short rows that have a target, and judge by its length over the
-        diagonal of the inertia as well: what is short in either metric is listed.
+        row of zeros, or a row in other units: the solve cannot know, and the residuals pass over
+        it. It is listed if the motion breaks its law by more than `UNHELD`, by its own length.
+        Friction with a bound is not: along so short a row its force can do nothing. Matrices
+        without such rows are not listed.
         """
-        p = self.problem
-        drag = p.step * self.drag if self.drag.any() else 0.0
-        diagonal = np.diag(p.inertia + drag)
-        lengths = {name: np.linalg.norm(p.factor.whiten(getattr(p, name)), axis=1)
-                   for name in ORDER if len(getattr(p, name))}  # fmt: skip
-        seen = lengths
-        if self.law is None:
-            seen = {
-                name: np.sqrt((getattr(p, name) ** 2 / diagonal).sum(axis=1)) for name in lengths
-            }
-        least = self.zero_row * _largest(*lengths.values(), *seen.values())
-        targets = dict(zip(ORDER, p.stack.split(p.stack.arrays.b), strict=True))
-        found = {}
-        for name, length in lengths.items():
-            short = (length > 0.0) & (np.minimum(length, seen[name]) <= least)
-            if self.law is None:
-                short &= targets[name] == 0.0
-            if short.any():
-                found[name] = np.flatnonzero(short)
+        p, found = self.problem, {}
+        tight = self.sticking & ~self._coulomb
+        held = {"S": tight, "T": tight, "R": tight[p.R_contact]}
+        for name, short in self._short.items():
+            if name == "D" or not short.any():
+                continue
+            miss = self._misses(name)
+            miss = np.where(held[name], miss, 0.0) if name in held else miss
+            wrong = short & (np.abs(miss) > UNHELD * self._true_lengths[name] * self.scale)
+            if wrong.any():
+                found[name] = np.flatnonzero(wrong)
         return found
+
+    def _misses(self, name: str) -> np.ndarray:
+        """By how much rows that must hold, or not close, miss that; those of friction: speeds."""
+        if name == "N":
+            return np.minimum(self.separation, 0.0)
+        if name == "U":
+            return np.minimum(self._distance, 0.0)
+        return self._joint_misses if name == "J" else getattr(self.problem, name) @ self.motion
+
+    @cached_property
+    def _true_lengths(self) -> dict[str, np.ndarray]:
+        """Lengths of the rows of each matrix that has any, however short."""
+        p = self.problem
+        every = p.whitened.items()
+        return {name: np.linalg.norm(rows, axis=1) for name, rows in every if len(rows)}
+
+    @cached_property
+    def _short(self) -> dict[str, np.ndarray]:
+        """Which rows the solve may have taken for rounding: those that are short in any metric.
+
+        The solvers of `holdfast.lcp` have drag in the inertia, and judge many rows by its diagonal.
+        """
+        p, true = self.problem, self._true_lengths
+        seen = [true]
+        if self.law is None:
+            inertia = p.inertia + (p.step * self.drag if self.drag.any() else 0.0)
+            dragged = InertiaFactor(inertia[None]) if self.drag.any() else p.factor
+            seen += [
+                {name: np.linalg.norm(dragged.whiten(getattr(p, name)), axis=1) for name in true},
+                {name: np.linalg.norm(getattr(p, name) / np.sqrt(np.diag(inertia)), axis=1)
+                 for name in true},
+            ]  # fmt: skip
+        least = BARELY * self.zero_row * _largest(*(x for each in seen for x in each.values()))
+        return {
+            name: (length > 0.0) & (np.min([each[name] for each in seen], axis=0) <= least)
+            for name, length in true.items()
+        }
 
     def slip(self) -> float:
         """Largest relative speed along a tangent, or a row of R, of a contact that sticks.
@@ -354,12 +391,18 @@ class ContactSolution:
 
         The residual of a compliant row is that of its impulse: the miss over the compliance.
         """
+        softness = 1.0
+        if self.level == "velocity":
+            softness = np.maximum(1.0, self.problem.compliance_J / self.lengths("J") ** 2)
+        return _largest(self._relative("J", self._joint_misses) / softness)
+
+    @property
+    def _joint_misses(self) -> np.ndarray:
+        """(j,) ``J v+ + compliance_J f_J - c_J``, or ``J a + Jdot v``."""
         p = self.problem
         if self.level == "acceleration":
-            return _largest(self._relative("J", p.J @ self.motion + p.Jdot_v))
-        miss = p.J @ self.motion + p.compliance_J * self.bilateral - p.c_J
-        softness = np.maximum(1.0, p.compliance_J / self.lengths("J") ** 2)
-        return _largest(self._relative("J", miss) / softness)
+            return p.J @ self.motion + p.Jdot_v
+        return p.J @ self.motion + p.compliance_J * self.bilateral - p.c_J
 
     def law_residual(self) -> float:
         """Largest relative residual of the law of a contact: the natural map of Coulomb's.

@@ -351,5 +351,6 @@ def report(
     for l in range(counters[LOADED]):
         r = which[l]
         scalars[9] += 1.0 if cand.lo[r] == -np.inf and cand.hi[r] == np.inf else 0.0
-    worst = max(scalars[0], scalars[1], scalars[2], scalars[3] - numbers[ROUNDED])
+    scalars[10] = numbers[ROUNDED]
+    worst = max(scalars[0], scalars[1], scalars[2], scalars[3] - scalars[10])
     return UNCERTIFIED if status == SOLVED and not worst <= certificate else status

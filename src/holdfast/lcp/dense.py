@@ -55,15 +55,21 @@ class DenseLCP:
         """(n,) size below which a row of w is rounding: the largest ``|e|`` in that row's units.
 
         Rows of a frictional contact that carries nothing consist of rounding alone, and cannot be
-        measured by their own terms. What finite bounds could do counts as well: brakes at rest.
-        Units come from equilibrating F.
+        measured by their own terms. Units come from equilibrating F.
         """
-        n = self.e.size
-        row, column = np.empty(n), np.empty(n)
-        equilibrate(self.F, np.empty((2, n)), row, column, SCALING_PASSES)
+        return self._in_units_of_rows(np.abs(self.e))
+
+    @cached_property
+    def row_rounding(self) -> np.ndarray:
+        """(n,) what rounding leaves of forces as large as the finite bounds: brakes at rest."""
         bounds = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (self.lo, self.hi)]
-        terms = np.abs(self.e) + np.abs(self.F) @ np.maximum(*bounds)
-        return (terms * row).max(initial=0.0) / row
+        return ROUNDING * self._in_units_of_rows(np.abs(self.F) @ np.maximum(*bounds))
+
+    def _in_units_of_rows(self, size: np.ndarray) -> np.ndarray:
+        """The largest of sizes of w, in the units of each row."""
+        row, column = np.empty((2, size.size))
+        equilibrate(self.F, np.empty((2, size.size)), row, column, SCALING_PASSES)
+        return (size * row).max(initial=0.0) / row
 
     @property
     def plain(self) -> bool:
@@ -71,6 +77,7 @@ class DenseLCP:
         return bool(np.all(self.lo == 0.0) and np.all(self.hi == np.inf))
 
 
+ROUNDING = 1e-15  # of a force, relative: a few units in the last place
 REGULAR = 1e10  # condition up to which free variables are eliminated before Lemke's method
 
 
@@ -336,10 +343,15 @@ def _judged(problem: DenseLCP, found: Found, options: Options) -> LCPResult:
     rank = found.loaded.size
     data = np.zeros(2 * n + max(rank, 0) + _solve.SCALARS)
     data[:n], data[n : 2 * n], data[2 * n : 2 * n + rank] = z, w, found.loaded
-    data[-_solve.SCALARS :] = *worst, 0.0, found.pivots, rank, 1, np.inf, 0.0, 0.0
+    data[-_solve.SCALARS :] = *worst, 0.0, found.pivots, rank, 1, np.inf, 0.0, 0.0, 0.0
     certified = max(worst) <= options.certificate
     status = Status.SOLVED if certified else Status.UNCERTIFIED
-    result = LCPResult(data, n, 0, status, found.regularization, found.fallback)
+    w, size = _evaluated(problem, z)
+    wrong = _wrong(problem, z, w / size) > options.certificate
+    result = LCPResult(
+        data, n, 0, status, found.regularization, found.fallback,
+        unheld=lambda _: np.flatnonzero(wrong),
+    )  # fmt: skip
     if not certified:
         raise UncertifiedError(
             f"{status.message}: {result.residuals.largest:.1e} > {options.certificate:.1e}",
@@ -360,23 +372,35 @@ def _on_bounds(problem: DenseLCP, z: np.ndarray) -> np.ndarray:
 
 
 def _residuals(problem: DenseLCP, z: np.ndarray) -> tuple[np.ndarray, tuple[float, float, float]]:
-    """W = F z + e in twice the working precision; primal, dual and complementarity residuals."""
-    w, size = np.empty_like(z), np.empty_like(z)
-    _dense.evaluate(problem.F, problem.e, z, w, size)
-    size = np.maximum(size, problem.row_floor)
-    relative = w / np.where(size > 0.0, size, 1.0)
-    at_lo, at_hi = z <= problem.lo, z >= problem.hi
-    primal = np.where(at_lo, -relative, np.where(at_hi, relative, 0.0))
-    primal[at_lo & at_hi] = 0.0
-    inside = np.abs(relative[~at_lo & ~at_hi])
+    """W = F z + e in twice the working precision; primal, dual and complementarity residuals.
+
+    What may be the rounding of forces at their bounds does not count.
+    """
+    w, size = _evaluated(problem, z)
+    more = np.sign(w) * np.maximum(np.abs(w) - problem.row_rounding, 0.0) / size
+    wrong, inside = _wrong(problem, z, more), (z > problem.lo) & (z < problem.hi)
     with np.errstate(invalid="ignore"):
         outside = np.nan_to_num(np.maximum(problem.lo - z, z - problem.hi), nan=np.inf, neginf=0.0)
     scale = np.abs(z).max(initial=0.0) or 1.0
     return w, (
-        float(primal.max(initial=0.0)),
+        float(wrong[~inside].max(initial=0.0)),
         float(outside.max(initial=0.0) / scale),
-        float(inside.max(initial=0.0)),
+        float(wrong[inside].max(initial=0.0)),
     )
+
+
+def _evaluated(problem: DenseLCP, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """W, and what it is measured by: the terms of its row, or `DenseLCP.row_floor`."""
+    w, size = np.empty_like(z), np.empty_like(z)
+    _dense.evaluate(problem.F, problem.e, z, w, size)
+    size = np.maximum(size, problem.row_floor)
+    return w, np.where(size > 0.0, size, 1.0)
+
+
+def _wrong(problem: DenseLCP, z: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """(n,) by how much w is wrong: of the wrong sign at a bound, or not zero between them."""
+    above = np.where(z > problem.lo, np.maximum(w, 0.0), 0.0)
+    return np.where(z < problem.hi, np.maximum(-w, above), above)
 
 
 def _polished(problem: DenseLCP, z: np.ndarray, w: np.ndarray, loaded: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ from holdfast.lcp import _solve, checks
 from holdfast.lcp.inertia import InertiaFactor
 from holdfast.lcp.options import Options, checked
 from holdfast.lcp.result import SCALARS, LCPResult
-from holdfast.lcp.rows import BlockRows, split_rows
+from holdfast.lcp.rows import BlockRows, dense_rows, split_rows
 from holdfast.lcp.status import Status
 
 Order: TypeAlias = tuple[int, int, int]
@@ -166,34 +166,47 @@ def solve_arrays(
         pinned = _count_pinned(arrays.lo, arrays.hi) if len(arrays.lo) else 0
     status, out = run(arrays, warm, options, equality_rank, pinned)
     if status == _solve.SOLVED:
-        short = partial(short_rows, arrays, options.zero_row)
-        return LCPResult(out, len(arrays.values), len(arrays.v), short=short)
+        return _found(arrays, options, out)
     return mend(status, out, arrays, warm, options, problem, equality_rank, pinned)
 
 
-def short_rows(arrays: Arrays, zero_row: float) -> np.ndarray:
-    """Rows without an offset that are at most this part of the longest one; zeros are not."""
-    values, m = arrays.values, len(arrays.v)
-    dense = np.zeros((len(values), m))
-    if arrays.offsets.size:
-        K = arrays.offsets.shape[1]
-        width = values.shape[1] // K
-        for k in range(K):
-            columns = arrays.offsets[:, k, None] + np.arange(width)
-            part = values[:, k * width : (k + 1) * width]
-            np.add.at(dense, (np.arange(len(values))[:, None], columns), part)
+def _found(
+    arrays: Arrays, options: Options, out: np.ndarray, fallback: str | None = None
+) -> LCPResult:
+    """The result of a solve that was certified."""
+    unheld = partial(unheld_rows, arrays, options.certificate)
+    return LCPResult(out, len(arrays.values), len(arrays.v), fallback=fallback, unheld=unheld)
+
+
+def unheld_rows(arrays: Arrays, certificate: float, result: LCPResult) -> np.ndarray:
+    """Rows that the solver ignored, and that the answer does not satisfy.
+
+    They carry nothing, and their w is wrong by more than the certificate, by their own length.
+    """
+    values, offsets, M, v, _, lo, hi, f, h, _ = arrays
+    z, w = result.z, result.w
+    wrong = np.where(z < (hi if hi.size else np.inf), np.maximum(-w, 0.0), 0.0)
+    wrong = np.where(z > (lo if lo.size else 0.0), np.maximum(w, wrong), wrong)
+    wrong[result.loaded] = 0.0
+    suspects = np.flatnonzero(wrong)
+    rows = dense_rows(values[suspects], offsets[suspects] if offsets.size else offsets, len(v))
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    kept = largest > 0.0  # rows of zeros have no say
+    suspects, rows, largest = suspects[kept], rows[kept], largest[kept]
+    if not len(suspects):
+        return suspects
+    rows = rows / largest[:, None]  # lengths of any units have squares then
+    if M.size:
+        unit = _power(M)
+        factor = InertiaFactor(M * unit)
+        length = np.linalg.norm(factor.whiten(rows), axis=1)
+        free = v + h * InertiaFactor(M).solve(f) if f.size else v
     else:
-        dense[:] = values
-    white = dense
-    if arrays.M.size:
-        size = arrays.M.shape[1]
-        white = np.concatenate(
-            [np.linalg.solve(np.linalg.cholesky(block), dense[:, k * size : (k + 1) * size].T)
-             for k, block in enumerate(arrays.M)], axis=0,
-        ).T  # fmt: skip
-    length = np.linalg.norm(white, axis=1)
-    short = (length > 0.0) & (length <= zero_row * length.max(initial=0.0))
-    return np.flatnonzero(short & (arrays.b == 0.0) if arrays.b.size else short)
+        factor, length, free = None, np.linalg.norm(rows, axis=1), v
+    fast = min(_power(free), _power(result.motion))
+    motions = [fast * x for x in (free, result.motion)]
+    size = max(float(np.linalg.norm(x)) if factor is None else factor.size(x) for x in motions)
+    return suspects[fast * (wrong[suspects] / largest) > certificate * length * size]
 
 
 def mend(
@@ -207,19 +220,18 @@ def mend(
     pinned: int,
 ) -> LCPResult:
     """The result where `run` did not just solve it: other units, coarser ranks, or an error."""
-    n, m = len(arrays.values), len(arrays.v)
     if status == _solve.LEFT_OUT:
-        return LCPResult(out, n, m)
+        return _found(arrays, options, out)
     if status == _solve.NOT_FINITE and arrays.finite:
         status, out = _run_rescaled(arrays, warm, options, equality_rank, pinned)
         if status in _FOUND:
-            return LCPResult(out, n, m)
+            return _found(arrays, options, out)
     if status in _LOST:
         for rank in COARSER_RANKS:
             coarser = replace(options, rank=rank)
             again, better = run(arrays, warm, coarser, equality_rank, pinned)
             if again in _FOUND:
-                return LCPResult(better, n, m, fallback=f"rank={rank:g}")
+                return _found(arrays, options, better, f"rank={rank:g}")
     _fail(status, arrays.problem() if problem is None else problem(), arrays, out, options)
 
 
@@ -379,9 +391,9 @@ def _fail(
     if status == Status.UNCERTIFIED:
         raise UncertifiedError(
             f"{Status.UNCERTIFIED.message}: {result.residuals.largest:.1e} > "
-            f"{options.certificate:.1e} ({result.residuals}); the problem is worse conditioned "
-            "than double precision can certify: check units and masses, or loosen "
-            "Options.certificate",
+            f"{options.certificate:.1e} ({result.residuals}, {result.allowance:.1e} of the "
+            "stationarity allowed); the problem is worse conditioned than double precision can "
+            "certify: check units and masses, or loosen Options.certificate",
             status=Status.UNCERTIFIED,
             problem=problem,
             result=result,

@@ -11,8 +11,8 @@ from holdfast.lcp.status import Status
 
 # The data of a result are z (n), w (n), motion (m), loaded rows (min(m, n) or -1), then so many
 # numbers: residuals primal, dual, complementarity, stationarity; pivots, rank, rounds; smallest
-# kept and largest rejected pivot of the equality rows, and how many of those are loaded.
-SCALARS = 10
+# kept and largest rejected pivot of the equality rows, how many of those are loaded; allowance.
+SCALARS = 11
 
 
 class Residuals(NamedTuple):
@@ -33,7 +33,7 @@ class Residuals(NamedTuple):
     stationarity: float
     """``|M (x - v) - N' z|`` in the metric of M^-1, over sigma or ``|N' z|`` if larger. Where
     forces are so large that they cancel, it may be larger than `Options.certificate` in a
-    certified answer: 1e-14 of the sum of ``|z_i| d_i`` is the rounding of z itself."""
+    certified answer, by `LCPResult.allowance`."""
 
     @property
     def largest(self) -> float:
@@ -52,20 +52,21 @@ class LCPResult:
         certified: whether all residuals are within `Options.certificate`.
         residuals: the evidence.
         pivots: number of rows that entered or left the loaded set.
+        allowance: part of `Residuals.stationarity` that is the rounding of forces that cancel,
+            1e-14 of the sum of ``|z_i| d_i``, and that the certificate does not count.
         rank: number of loaded rows.
         loaded: (rank,) the loaded rows; a warm start for the next, similar problem.
         rounds: passes over all rows.
         equality_pivots: smallest kept and largest rejected pivot of the equality rows, which the
             contact models have cut down to an independent set; (inf, 0) if there are none.
         regularization: Tikhonov eps that Lemke's method needed; 0.0 for the problem as given.
-        left_out: rows that were ignored, because they are so short beside the longest one that
-            they are taken for what cancellation left of a row of zeros, see `Options.zero_row`.
+        left_out: rows that were ignored and that the answer does not satisfy, see there.
         fallback: what had to be done differently to get a certified answer ("rank=1e-10": rows so
             nearly dependent that a coarser rank tolerance was needed; "ppm": another method);
             None if nothing.
     """
 
-    __slots__ = ("_data", "_m", "_n", "_short", "fallback", "regularization", "status")
+    __slots__ = ("_data", "_m", "_n", "_unheld", "fallback", "regularization", "status")
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class LCPResult:
         status: Status = Status.SOLVED,
         regularization: float = 0.0,
         fallback: str | None = None,
-        short: Callable[[], np.ndarray] | None = None,
+        unheld: Callable[[LCPResult], np.ndarray] | None = None,
     ) -> None:
         data.setflags(write=False)
         self._data = data
@@ -84,12 +85,17 @@ class LCPResult:
         self.status = status
         self.regularization = regularization
         self.fallback = fallback
-        self._short = short
+        self._unheld = unheld
 
     @property
     def left_out(self) -> np.ndarray:
-        """Rows that were ignored as rounding; computed on first access."""
-        return np.zeros(0, dtype=int) if self._short is None else self._short()
+        """Rows that were ignored and that the answer does not satisfy; looked for when asked.
+
+        They are so short beside the longest one that they are taken for what cancellation left of
+        a row of zeros (`Options.zero_row`), but may be rows in other units: the solver cannot
+        know. All other rows hold, those that were ignored as well.
+        """
+        return np.zeros(0, dtype=int) if self._unheld is None else self._unheld(self)
 
     @property
     def certified(self) -> bool:
@@ -122,6 +128,11 @@ class LCPResult:
         return Residuals(*scalars(self)[:4])
 
     @property
+    def allowance(self) -> float:
+        """Part of the stationarity that is the rounding of forces that cancel; mostly 0."""
+        return scalars(self)[10]
+
+    @property
     def pivots(self) -> int:
         """Rows that entered or left the loaded set."""
         return int(scalars(self)[4])
@@ -142,9 +153,10 @@ class LCPResult:
         return scalars(self)[7], scalars(self)[8]
 
     def __repr__(self) -> str:
+        allowed = f", {self.allowance:.1e} allowed as rounding" if self.allowance > 0.0 else ""
         return (
             f"LCPResult({self.status.name}, n={self._n}, rank={self.rank}, pivots={self.pivots}, "
-            f"largest residual {self.residuals.largest:.1e})"
+            f"largest residual {self.residuals.largest:.1e}{allowed})"
         )
 
 

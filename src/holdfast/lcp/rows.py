@@ -77,11 +77,8 @@ class BlockRows:
 
     def dense(self, m: int) -> np.ndarray:
         """The rows as a dense (n, m) array."""
-        n, _, s = self.values.shape
-        rows = np.zeros((n, m))
-        columns = self.offsets[:, :, None] + np.arange(s)
-        np.add.at(rows, (np.arange(n)[:, None, None], columns), self.values)
-        return rows
+        n, K, s = self.values.shape
+        return dense_rows(self.values.reshape(n, K * s), self.offsets, m)
 
     @classmethod
     def from_sparse(cls, rows: Any, s: int) -> BlockRows:
@@ -104,6 +101,19 @@ class BlockRows:
         blocks[row, slot] = block
         values[row, slot, csr.indices % s] = csr.data
         return cls(blocks, values)
+
+
+def dense_rows(values: np.ndarray, offsets: np.ndarray, m: int) -> np.ndarray:
+    """Rows as the kernels take them, see `split_rows`, as a dense (n, m) array."""
+    if not offsets.size and values.shape[1] == m:
+        return values
+    n, K = offsets.shape
+    rows = np.zeros((n, m))
+    if not offsets.size:
+        return rows
+    columns = offsets[:, :, None] + np.arange(values.shape[1] // K)
+    np.add.at(rows, (np.arange(n)[:, None, None], columns), values.reshape(columns.shape))
+    return rows
 
 
 def split_rows(

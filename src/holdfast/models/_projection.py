@@ -324,7 +324,15 @@ def _project_dense(
     forces, motion, pivots, miss = _solve_dense(p, arrays, M, equal, solver, options)
     z = np.zeros(k)
     z[equal], z[j:] = forces[: len(equal)], forces[len(equal) :]
-    numbers = (pivots, len(equal), 1, indices.smallest_kept, indices.largest_rejected, len(equal))
+    numbers = (
+        pivots,
+        len(equal),
+        1,
+        indices.smallest_kept,
+        indices.largest_rejected,
+        len(equal),
+        0.0,
+    )
     data = np.concatenate([z, np.zeros(k), motion, equal, np.zeros(4), numbers])
     found = Projection(p, sticking, arrays, data, rank_tol)
     _check_joints(found)

@@ -14,7 +14,7 @@ from holdfast._jit import COMPILED
 from holdfast.contact.arrays import SolveStatus
 from holdfast.contact.ladder import JAMMED
 from holdfast.contact.laws import Law
-from holdfast.errors import HoldfastError, StepWarning
+from holdfast.errors import HoldfastError, InputError, StepWarning
 from holdfast.models import ContactModel
 from holdfast.mujoco import c_api, smooth
 from holdfast.mujoco._mj import mujoco
@@ -57,6 +57,7 @@ class Stages(StepMemory):
         self._outcome: Outcome | None = None
         self._stepped = False
         self._whole = False  # whether the record is complete, and no step is under way
+        self._reached: Stage | None = None  # of a step that is taken in parts
         super().__init__(model, laws)
         shown: Any = self.record
         self._status, self._more = memoryview(shown["status"]), memoryview(shown["more"])
@@ -86,7 +87,7 @@ class Stages(StepMemory):
         False, and nothing is stepped before it is made anew. Choices and statistics are numbers
         of the record that no change is ever half of; histories are forgotten.
         """
-        self._data, self._history, self._outcome = no_data, None, None
+        self._data, self._history, self._outcome, self._reached = no_data, None, None, None
         self._histories = {}
         self._stepped = False
         self._set(work_size=0, capacity=0, memo_size=0, memo_count=0, kept_count=0, nwarned=0)
@@ -244,8 +245,9 @@ class Stages(StepMemory):
     def smooth(self, data: Any) -> None:
         """Stage 1 of a step alone: kinematics, contacts within reach, smooth forces."""
         self._ready(data)
-        self._whole = False
+        self._whole, self._reached = False, None
         self._smooth(data)
+        self._reached = Stage.SMOOTH
 
     def _smooth(self, data: Any) -> None:
         self._outcome, self._stepped = None, False
@@ -263,8 +265,22 @@ class Stages(StepMemory):
         finally:
             self._set(stop=Stage.NONE)
 
+    @alone
     def solve(self, data: Any) -> None:
         """Stages 2 to 4, after `smooth`: constraints, solve and look-ahead."""
+        self._goes_on(data, "solve", "smooth", Stage.SMOOTH)
+        self._reached = None
+        self._solve(data)
+        self._reached = Stage.CONSTRAINTS
+
+    def _goes_on(self, data: Any, stage: str, before: str, reached: Stage) -> None:
+        """Raise an error unless a stage follows the one before it, with the same data."""
+        if self._whole or self._reached != reached:
+            raise HoldfastError(f"{stage} takes a step on where {before} ends; call {before} first")
+        if self._data() is not data:
+            raise InputError("data", f"is not what {before} was called with")
+
+    def _solve(self, data: Any) -> None:
         by_model = self._own_way and not self._get("only_read")
         self._set(stop=Stage.CONSTRAINTS, has_inertia=0, has_gaps=0, contact_free=0,
                   lookaheads=0, precise=0)  # fmt: skip
@@ -279,8 +295,14 @@ class Stages(StepMemory):
         if by_model:
             self._solve_by_model()
 
+    @alone
     def finish(self, data: Any) -> None:
         """Stages 5 and 6, after `solve`: forces, sensors, integration, position correction."""
+        self._goes_on(data, "finish", "solve", Stage.CONSTRAINTS)
+        self._reached = None
+        self._write(data)
+
+    def _write(self, data: Any) -> None:
         self._set(stage=Stage.WRITE)
         self._call()
         self._go_on(data)
@@ -297,7 +319,7 @@ class Stages(StepMemory):
         self._set(only_read=1)
         try:
             self._smooth(data)
-            self.solve(data)
+            self._solve(data)
         finally:
             self._end_step()
         self._whole = True
@@ -317,8 +339,8 @@ class Stages(StepMemory):
         mujoco.mj_getState(self.private.model, data, self._keep["before"], _STATE)
         try:
             self._smooth(data)
-            self.solve(data)
-            self.finish(data)
+            self._solve(data)
+            self._write(data)
         except BaseException:  # the next step makes the record anew
             self._outcome, self._stepped = None, False
             self._restore(data)

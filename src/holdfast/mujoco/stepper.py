@@ -43,9 +43,11 @@ class Stepper(Stages):
             ``"*"`` matches any name. They can also be set in the MJCF, see
             `holdfast.mujoco.pair_laws`.
         equalities: "compliant": equality constraints have the compliance that `solref` and `solimp`
-            give them in MuJoCo; "rigid": they have none, and drift is corrected.
+            give them in MuJoCo; "rigid": they have none, and drift is corrected, as always with
+            models that solve problems themselves.
         limits: "rigid": joints and tendons stop at their limits; "compliant": limits give way as in
-            MuJoCo, by `solreflimit` and `solimplimit`, from the joint's `margin` on.
+            MuJoCo, by `solreflimit` and `solimplimit`, from the joint's `margin` on. Not for models
+            that solve problems themselves.
         contacts: "rigid": surfaces stop where they touch, and what sticks does not move;
             "compliant": they give way as in MuJoCo, by `solref` and `solimp`, from `margin` on, and
             what sticks creeps by `impratio`. Friction is limited by the cone all the same, and acts
@@ -92,6 +94,9 @@ class Stepper(Stages):
                              ("contacts", contacts)):  # fmt: skip
             if not isinstance(choice, str) or choice not in ("compliant", "rigid"):
                 raise InputError(name, f"is {choice!r}; expected 'compliant' or 'rigid'")
+        for name, choice in (("correct", correct), ("warn", warn), ("strict", strict)):
+            if not isinstance(choice, bool | np.bool_):
+                raise InputError(name, f"is {choice!r}; expected True or False")
         if not isinstance(options, StepOptions):
             raise InputError("options", f"is {options!r}; expected holdfast.mujoco.StepOptions")
         default = law_of_model(contact)
@@ -105,9 +110,10 @@ class Stepper(Stages):
         if contacts == "compliant" and sticks:
             raise InputError("contacts", "cannot be compliant where they must not slip; use "
                              "Coulomb friction with a large coefficient")  # fmt: skip
-        if contacts == "compliant" and default is None:
-            raise InputError("contacts", f"cannot be compliant with {type(contact).__name__}, "
-                             "which solves its problems itself")  # fmt: skip
+        for name, choice in (("limits", limits), ("contacts", contacts)):
+            if choice == "compliant" and default is None:
+                raise InputError(name, f"cannot be compliant with {type(contact).__name__}, "
+                                 "which solves its problems itself")  # fmt: skip
         own_way = default is None  # the contact model solves problems itself
         super().__init__(model, contact, pair_laws, options, own_way)
         self._set(rigid_equalities=equalities == "rigid" or own_way,

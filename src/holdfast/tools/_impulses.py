@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from holdfast.tools._samples import DOUBT, Eye, Sample, lasting, same
+from holdfast.tools._samples import DOUBT, Eye, Sample, lasting, part_of, same
 
 SMALL = 1e-3  # impulses below this part of the largest are not asked for slip or parting
 EDGES = 12  # of the pyramid about a friction cone
@@ -21,11 +21,17 @@ SAME_WAY = 0.95  # cosine between directions of sliding that are one
 QUICK = 0.5  # times the time constant of equalities: samples that are closer together judge them
 WEAK = 1e-3  # weight of the law of equalities beside the impulse that they gave
 STILL = 1e-9  # part of the motion: equalities whose rows move less are at rest
+COARSE = 1.5  # time steps from sample to sample, above which something may happen between them
+RESTS = 1e-9  # part of the weight over an interval: impulses of this size are rounding at rest
+TINY = 1e-300  # impulse that is none
 ALLOWED = 0.5  # part of the change of forces and inertia that a mean over an interval may be off by
 
 
 class Seen(Protocol):
     """A check that is told values."""
+
+    tolerance: float
+    judged: bool
 
     def see(self, value: float, time: float) -> None:
         """Keep the largest value."""
@@ -213,24 +219,33 @@ def _islands(tree_of: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.where(touched[tree_of], label[tree_of], -1) if len(tree_of) else tree_of
 
 
-def judge_impulse(a: Sample, b: Sample, checks: Mapping[str, Seen], eye: Eye) -> None:
-    """Whether contacts could have given the impulse between two samples, and what they did."""
+def judge_impulse(a: Sample, b: Sample, checks: Mapping[str, Seen], eye: Eye) -> float:
+    """Whether contacts could have given the impulse between two samples, and what they did.
+
+    Returns:
+        The work of equalities [J].
+    """
     M, dt = 0.5 * (a.M + b.M), b.time - a.time
     if dt <= 0.0 or not len(a.v):
-        return
+        return 0.0
     rows = _may_push(a, b, eye.reach)
     later, earlier = same(a, b), same(b, a)
     steady = _steady(a, b, eye.tree_of)
     friction, dry, most = _dry(a, b)
-    back = eye.taken_back(a, b, rows.of_b)
-    pushes = [_columns(a, rows.of_a, b, later, steady[0]),
-              _columns(b, rows.of_b, a, earlier, steady[1]),
-              _columns(back, rows.of_b, a, earlier, steady[1])]  # fmt: skip
-    pushes += [a.U[rows.limits_a], b.U[rows.limits_b], a.E, -a.E, b.E, -b.E]
     lasts = lasting(a, b, later), lasting(b, a, earlier)
+    pushing = [(a, rows.of_a, b, later, steady[0]), (b, rows.of_b, a, earlier, steady[1]),
+               (eye.taken_back(a, b, rows.of_b), rows.of_b, a, earlier, steady[1])]  # fmt: skip
+    hit = _hit(a, b, rows, lasts, eye)
+    if hit is not None:
+        pushing.append((hit, np.ones(len(hit.N), dtype=bool), a, same(hit, a),
+                        np.zeros(len(hit.N), dtype=bool)))  # fmt: skip
+    pushes = [_columns(*each) for each in pushing]
+    pushes += [a.U[rows.limits_a], b.U[rows.limits_b], a.E, -a.E, b.E, -b.E]
     # What touches at both samples drags all the time; what may have touched, for a part of it.
     part_time = np.vstack(
-        [_drag(a, rows.of_a & ~lasts[0], a.v), _drag(b, rows.of_b & ~lasts[1], b.v)]
+        [_drag(a, rows.of_a & ~lasts[0], v) for v in (a.v, b.v)]
+        + [_drag(b, rows.of_b & ~lasts[1], b.v)]
+        + [_drag(s, some, v) for s, some, *_ in pushing[3:] for v in (a.v, b.v)]
     )
     columns = np.vstack([*pushes, dry, -dry, part_time])
     free_signs = len(columns) - 2 * len(dry) - len(part_time)
@@ -244,13 +259,31 @@ def judge_impulse(a: Sample, b: Sample, checks: Mapping[str, Seen], eye: Eye) ->
               a.f + drags[2]]  # fmt: skip
     free = island < 0
     if free.any():
-        checks["fall"].see(_fall(a, b, M, change, eye.joint, free), b.time)
+        checks["fall"].see(_fall(a, b, M, change, eye, free), b.time)
     for number in np.unique(island[~free]):
         part = island == number
         touches = np.abs(columns[:, part]).max(axis=1, initial=0.0) > 0.0
         name = "sustained" if _is_calm(a, b, steady, part) else "momentum"
-        _judge_island(a, b, M, change, forces, columns[touches], bound[touches], part, checks[name])
-    _judge_pushes(a, b, M, change, forces, rows, earlier, checks, eye)
+        _judge_island(a, b, M, change, forces, columns[touches], bound[touches], part, checks[name],
+                      eye)  # fmt: skip
+    lasts = lasting(b, a, earlier)
+    if dt > COARSE * float(eye.model.opt.timestep):
+        lasts &= steady[1]  # or what happens in between may have thrown it off after it pushed
+    return _judge_pushes(a, b, M, change, forces, rows, earlier, lasts, hit, checks, eye)
+
+
+def _hit(a: Sample, b: Sample, rows: _Rows, lasts: tuple[np.ndarray, np.ndarray],
+         eye: Eye) -> Sample | None:  # fmt: skip
+    """What smooth forces alone would have led into, with rows as the bodies stand at the start.
+
+    Where a body comes down is not where its surface was nearest before, nor after it was turned.
+    None if nothing is new.
+    """
+    if not ((rows.of_a & ~lasts[0]).any() or (rows.of_b & ~lasts[1]).any()):
+        return None
+    there = eye.ahead(a, b.time - a.time)
+    some = there.gap <= eye.reach
+    return part_of(eye.taken_back(a, there, some), some) if some.any() else None
 
 
 def _is_calm(a: Sample, b: Sample, steady: tuple[np.ndarray, np.ndarray], part: np.ndarray) -> bool:
@@ -264,88 +297,195 @@ def _drags(s: Sample) -> np.ndarray:
     return np.array([law.kind == "viscous" for law in s.law], dtype=bool)
 
 
-def _fall(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray, joint: np.ndarray,
+def _fall(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray, eye: Eye,
           free: np.ndarray) -> float:  # fmt: skip
     """Largest unexplained part of the change of momentum of coordinates that nothing touches."""
-    dt = b.time - a.time
+    dt, joint = b.time - a.time, eye.joint
     left = np.min([np.abs(change - dt * f) for f in (a.f, 0.5 * (a.f + b.f_end), b.f_end)], axis=0)
-    # A force elsewhere acts through the inertia, too: on a chain, not only where it changes.
-    shift = np.abs(M) @ (dt * np.abs(b.f_end - a.f) / M.diagonal())
-    left -= ALLOWED * (shift + np.abs((b.M - a.M) @ (b.v - a.v)))
-    whole = np.maximum(np.abs(change), dt * np.maximum(np.abs(a.f), np.abs(b.f_end)))
+    # A force elsewhere acts through the inertia, too: on a chain, not only where it changes. What
+    # changes turns with the body, so the whole change of a joint counts along each of its axes.
+    shift = np.abs(M) @ (_sizes(dt * (b.f_end - a.f), joint) / M.diagonal())
+    left -= ALLOWED * (shift + _sizes((b.M - a.M) @ (b.v - a.v), joint))
+    # Along a chain what goes into the momentum of a joint cancels.
+    whole = np.maximum(np.abs(M) @ np.abs(b.v - a.v), dt * np.maximum(np.abs(a.f), np.abs(b.f_end)))
+    left -= DOUBT * eye.turned(a, b) ** 2 * whole
     size = np.zeros(joint.max(initial=-1) + 1)
     np.maximum.at(size, joint, whole)
     noise = 1e-12 * np.sqrt(M.diagonal()) * np.sqrt(float(b.v @ M @ b.v) + float(a.v @ M @ a.v))
+    noise += RESTS * dt * eye.pull * np.sqrt(M.diagonal() * eye.mass_of_tree)
     part = np.maximum(left - noise, 0.0) / np.where(size[joint] > 0.0, size[joint], 1.0)
     return float(part[free].max(initial=0.0))
 
 
+def _sizes(x: np.ndarray, joint: np.ndarray) -> np.ndarray:
+    """(nv,) size of a vector of coordinates over the joint of each."""
+    total = np.zeros(joint.max(initial=-1) + 1)
+    np.add.at(total, joint, x * x)
+    return np.sqrt(total)[joint]
+
+
 def _judge_island(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
                   forces: list[np.ndarray], columns: np.ndarray, bound: np.ndarray,
-                  part: np.ndarray, check: Seen) -> None:  # fmt: skip
-    """The momentum of bodies that touch each other."""
+                  part: np.ndarray, check: Seen, eye: Eye) -> None:  # fmt: skip
+    """The momentum of bodies that touch each other.
+
+    Between the samples forces change, rows turn with the bodies, and inertia turns, too.
+    """
     dt, L = b.time - a.time, np.linalg.cholesky(M[np.ix_(part, part)])
     left, _, size = min(
         (_explain(L, (change - dt * f)[part], columns[:, part], bound) for f in forces),
         key=lambda answer: answer[0],
     )
-    changed, given, shift = (
+    changed, given, shift, turned = (
         float(np.linalg.norm(np.linalg.solve(L, x[part])))
-        for x in (change, dt * forces[0], dt * (forces[2] - forces[0]))
+        for x in (change, dt * forces[0], dt * (forces[2] - forces[0]), (b.M - a.M) @ (b.v - a.v))
     )
-    scale, left = max(size, changed, given), max(left - DOUBT * shift, 0.0)
-    check.see(left / scale if scale > 0.0 else 0.0, b.time)
+    rows, turn = _turning(a, b, L, part), float(eye.turned(a, b)[part].max()) ** 2
+    doubt = DOUBT * (shift + size * turn) + ALLOWED * (turned + size * rows)
+    rest = RESTS * dt * eye.pull * float(np.sqrt(eye.mass_of_trees(part)))
+    scale = max(size, changed, given, rest)
+    if left - doubt > check.tolerance * scale:
+        # What damps fast has died down early: the mean force of each joint is between those seen.
+        groups = eye.joint[part]
+        between = np.where(
+            groups == np.unique(groups)[:, None], dt * (forces[2] - forces[0])[part], 0.0
+        )
+        both = np.vstack([columns[:, part], between])
+        limit = np.concatenate([bound, np.ones(len(between))])
+        left = min(left, _explain(L, (change - dt * forces[0])[part], both, limit)[0])
+    check.see(max(left - doubt, 0.0) / scale if scale > 0.0 else 0.0, b.time)
+
+
+def _turning(a: Sample, b: Sample, L: np.ndarray, part: np.ndarray) -> float:
+    """By how much, relative to their length, normals of contacts that last turn at most."""
+    later = same(a, b)
+    lasts = lasting(a, b, later) & (a.N[:, part] != 0.0).any(axis=1)
+    if not lasts.any():
+        return 0.0
+    before, after = a.N[lasts][:, part], b.N[later[lasts]][:, part]
+    change, length = (
+        np.linalg.norm(np.linalg.solve(L, x.T), axis=0) for x in (after - before, before)
+    )
+    return float(min((change / length).max(), 1.0))
+
+
+class _Pushes:
+    """Impulses that explain a change of momentum, as few of them by some contacts as can be."""
+
+    def __init__(self, a: Sample, b: Sample, L: np.ndarray, changes: list[np.ndarray],
+                 rows: _Rows, hit: Sample | None) -> None:  # fmt: skip
+        later = same(a, b)
+        some = [(a, np.flatnonzero(rows.of_a)), (b, np.flatnonzero(rows.of_b))]
+        owner = [later[some[0][1]], some[1][1]]  # number at the end of the contact of a row, or -1
+        if hit is not None:
+            some.append((hit, np.arange(len(hit.N))))
+            owner.append(np.full(len(hit.N), -1))
+        normals = [s.N[k] for s, k in some]
+        sides = [s.S[k] for s, k in some] + [s.T[k] for s, k in some]
+        sides += [s.spin[i] for s, k in some for i in k]
+        owners = np.concatenate(owner * 3)
+        spun = [np.full(len(s.spin[i]), mine) for (s, k), of in zip(some, owner, strict=True)
+                for i, mine in zip(k, of, strict=True)]  # fmt: skip
+        self.count, self.end = len(b.N), sum(map(len, normals))
+        limits, others = [a.U[rows.limits_a], b.U[rows.limits_b]], [a.D, a.E, b.E]
+        self.limits = slice(self.end, self.end + sum(map(len, limits)))
+        signed = np.vstack([*sides, *others])
+        self.columns = np.vstack([*normals, *limits, signed, -signed])
+        no_owner = [np.full(len(x), -1) for x in (np.vstack(limits), np.vstack(others))]
+        of_signed = np.concatenate([owners[self.end :], *spun, no_owner[1]]).astype(int)
+        self._owner = np.concatenate([owners[: self.end], no_owner[0], of_signed, of_signed])
+        self.without_equalities = self.columns[
+            : self.limits.stop + len(signed) - len(a.E) - len(b.E)
+        ]
+        self._L, self._changes, self._out = L, changes, set[int]()
+        self.left, self.z, self.size = self._explained()
+
+    def _explained(self) -> tuple[float, np.ndarray, float]:
+        kept = ~np.isin(self._owner, list(self._out))
+        z = np.zeros(len(kept))
+        left, z[kept], size = min(
+            (_explain(self._L, change, self.columns[kept]) for change in self._changes),
+            key=lambda answer: answer[0],
+        )
+        return left, z, size
+
+    def can_do_without(self, i: int, allowed: float) -> bool:
+        """Whether what a contact of the end gave can be given by others; then it is."""
+        self._out.add(i)
+        left, z, size = self._explained()
+        if left <= self.left + allowed:
+            self.z, self.size = z, size
+            return True
+        self._out.remove(i)
+        return False
+
+    @property
+    def normal(self) -> np.ndarray:
+        """(n,) impulses of the contacts of the end along their normals."""
+        total, owner = np.zeros(self.count), self._owner[: self.end]
+        np.add.at(total, owner[owner >= 0], self.z[: self.end][owner >= 0])
+        return total
 
 
 def _judge_pushes(a: Sample, b: Sample, M: np.ndarray, change: np.ndarray,
                   forces: list[np.ndarray], rows: _Rows, earlier: np.ndarray,
-                  checks: Mapping[str, Seen], eye: Eye) -> None:  # fmt: skip
-    """Contacts that pushed: whether they part, and whether they slide."""
+                  lasts: np.ndarray, hit: Sample | None, checks: Mapping[str, Seen],
+                  eye: Eye) -> float:  # fmt: skip
+    """Contacts that pushed: whether they part, and whether they slide.
+
+    Impulses are not unique. One that parts or slides has pushed only if what it gave cannot have
+    been given by others.
+
+    Returns:
+        The work of equalities [J].
+    """
     dt, L = b.time - a.time, np.linalg.cholesky(M)
-    some = [np.flatnonzero(rows.of_a), np.flatnonzero(rows.of_b)]
-    sides = [s.S[k] for s, k in zip((a, b), some, strict=True)]
-    sides += [s.T[k] for s, k in zip((a, b), some, strict=True)]
-    sides += [s.spin[i] for s, k in zip((a, b), some, strict=True) for i in k]
-    signed = np.vstack([*sides, a.D, a.E, b.E])
-    columns = np.vstack(
-        [a.N[some[0]], b.N[some[1]], a.U[rows.limits_a], b.U[rows.limits_b], signed, -signed]
-    )
-    _, z, size = min(
-        (_explain(L, change - dt * f, columns) for f in forces), key=lambda answer: answer[0]
-    )
-    scale = max(size, *(float(np.linalg.norm(np.linalg.solve(L, x)))
-                        for x in (change, dt * a.f)))  # fmt: skip
-    z_a, z_b = np.zeros(len(a.N)), np.zeros(len(b.N))
-    z_a[some[0]], z_b[some[1]] = z[: len(some[0])], z[len(some[0]) : len(some[0]) + len(some[1])]
-    normal = _at_the_end(a, b, np.concatenate([z_a, z_b]))
-    weight = np.linalg.norm(np.linalg.solve(L, b.N.T), axis=0) * normal  # as `scale`
-    pushes = (normal > SMALL * z.max(initial=0.0)) & (weight > SMALL * scale) & rows.of_b
-    first = len(some[0]) + len(some[1])
-    _judge_limits(a, b, L, z[first : first + int(rows.limits_a.sum() + rows.limits_b.sum())],
-                  rows, SMALL * scale, checks, eye)  # fmt: skip
-    others = columns[: len(columns) - len(signed) - len(a.E) - len(b.E)]
-    _judge_equalities(a, b, L, columns.T @ z, others, checks)
-    if not pushes.any():
-        return
-    behind, there = b.N[pushes] @ b.v, earlier[pushes]
-    ahead = np.where(there >= 0, a.N[there] @ b.v if len(a.N) else 0.0, behind)
-    parting = np.minimum(behind, ahead) - dt * b.turn[pushes]
+    changes = [change - dt * f for f in forces]
+    found = _Pushes(a, b, L, changes, rows, None)
+    scale = max(found.size, *(float(np.linalg.norm(np.linalg.solve(L, x)))
+                              for x in (change, dt * a.f)))  # fmt: skip
+    if (
+        hit is not None and found.left > SMALL * scale
+    ):  # it came down elsewhere, and is turned since
+        found = min(found, _Pushes(a, b, L, changes, rows, hit), key=lambda each: each.left)
+    _judge_limits(a, b, L, found.z[found.limits], rows, SMALL * scale, checks, eye)
+    others = found.without_equalities
+    work = _judge_equalities(a, b, L, found.columns.T @ found.z, others, checks)
+    length = np.linalg.norm(np.linalg.solve(L, b.N.T), axis=0)
+    here = earlier >= 0
+    behind, slides = b.N @ b.v, np.hypot(b.S @ b.v, b.T @ b.v)
+    ahead, slid = behind.copy(), slides.copy()
+    there = earlier[here]
+    ahead[here] = a.N[there] @ b.v
+    slid[here] = np.hypot(a.S[there] @ b.v, a.T[there] @ b.v)
+    parting, slides = np.minimum(behind, ahead) - dt * b.turn, np.minimum(slides, slid)
+    tried = np.zeros(len(b.N), dtype=bool)
+    while True:
+        normal = found.normal
+        pushes = (normal > SMALL * found.z.max(initial=0.0)) & (normal * length > SMALL * scale)
+        pushes &= rows.of_b
+        thrown = np.where(
+            pushes & lasts, parting * normal / max(normal.max(initial=0.0), TINY), 0.0
+        )
+        slip = np.where(pushes & lasts, slides, 0.0)
+        offends = (thrown > checks["complementarity"].tolerance) | (
+            checks["slip"].judged & (slip > checks["slip"].tolerance)
+        )
+        again = np.flatnonzero(offends & ~tried)
+        if not again.size:
+            break
+        tried[again[0]] = True
+        found.can_do_without(int(again[0]), SMALL * scale)
+    checks["complementarity"].see(float(thrown.max(initial=0.0)), b.time)
+    checks["slip"].see(float(slip.max(initial=0.0)), b.time)
     # One that was hit in between may be thrown off by an impact elsewhere, as one end of a rod
     # by that of the other; but not all that pushed bodies part from them.
-    island = _islands(eye.tree_of, b.N[pushes])
-    of = np.array([island[np.flatnonzero(row)[0]] if row.any() else -1 for row in b.N[pushes]])
+    every, away = b.N[pushes], parting[pushes]
+    island = _islands(eye.tree_of, every)
+    of = np.array([island[np.flatnonzero(row)[0]] if row.any() else -1 for row in every])
     for number in np.unique(of):
-        least = float(parting[of == number].min())
-        checks["complementarity"].see(max(least, 0.0), b.time)
-    lasts = lasting(b, a, earlier)
-    weighted = (parting * normal[pushes] / normal[pushes].max())[lasts[pushes]]
-    checks["complementarity"].see(max(float(weighted.max(initial=0.0)), 0.0), b.time)
-    pushes &= lasts
-    if pushes.any():
-        behind = np.hypot(b.S[pushes] @ b.v, b.T[pushes] @ b.v)
-        there = earlier[pushes]
-        ahead = np.hypot(a.S[there] @ b.v, a.T[there] @ b.v)
-        checks["slip"].see(float(np.minimum(behind, ahead).max()), b.time)
+        checks["complementarity"].see(max(float(away[of == number].min()), 0.0), b.time)
+    return work
 
 
 def _judge_limits(a: Sample, b: Sample, L: np.ndarray, z: np.ndarray, rows: _Rows, least: float,
@@ -367,7 +507,7 @@ def _judge_limits(a: Sample, b: Sample, L: np.ndarray, z: np.ndarray, rows: _Row
 
 
 def _judge_equalities(a: Sample, b: Sample, L: np.ndarray, given: np.ndarray, others: np.ndarray,
-                      checks: Mapping[str, Seen]) -> None:  # fmt: skip
+                      checks: Mapping[str, Seen]) -> float:  # fmt: skip
     """Equalities: ``J dv + R p = dt a_ref`` with the impulse p that they gave, or ``J v = 0``.
 
     What is not explained, relative to the largest of these. MuJoCo's equalities act within a time
@@ -380,32 +520,56 @@ def _judge_equalities(a: Sample, b: Sample, L: np.ndarray, given: np.ndarray, ot
         given: (nv,) impulse of all constraints.
         others: rows of constraints that are no equalities.
         checks: told what is missed.
+
+    Returns:
+        The work that they did [J]: they are springs, whose energy MuJoCo does not count.
     """
     dt = b.time - a.time
-    if not len(a.E) or len(a.E) != len(b.E) or dt > QUICK * a.E_slow:
-        return
-    J, beside = np.linalg.solve(L, a.E.T), np.linalg.solve(L, others.T)
-    length = np.linalg.norm(J, axis=0)
-    length[length == 0.0] = 1.0
-    change = a.E @ (b.v - a.v)
-    asked = dt * a.E_wanted - change
-    # Impulses need not be unique: of all that explain the motion, those that obey the law best.
-    law = np.hstack([np.diag(a.E_soft / length), np.zeros((len(length), len(others)))])
-    both = np.vstack([np.hstack([J, beside]), WEAK * law])
-    right = np.concatenate([np.linalg.solve(L, given), WEAK * asked / length])
-    soft = a.E_soft * np.linalg.lstsq(both, right, rcond=None)[0][: len(length)]
-    missed = np.minimum(np.abs(asked - soft), np.abs(a.E @ b.v))
+    if not len(a.E) or len(a.E) != len(b.E):
+        return 0.0
+    first, last = (_EqualityLaw(s, dt, b.v - a.v, L, given, others) for s in (a, b))
+    mean = 0.5 * (a.v + b.v)
+    work = max(float(law.impulse @ (s.E @ mean)) for law, s in ((first, a), (last, b)))
+    if dt > QUICK * a.E_slow:
+        return work
+    law, kept = _least_between(first.missed, last.missed), _least_between(a.E @ b.v, b.E @ b.v)
     motion = float(np.linalg.norm(L.T @ a.v) + np.linalg.norm(L.T @ b.v))
-    whole = np.max(np.abs([dt * a.E_wanted, change, soft]), axis=0) + STILL * length * motion
-    checks["equality"].see(float((missed / np.where(whole > 0.0, whole, 1.0)).max()), b.time)
+    whole = first.whole + STILL * first.length * motion
+    part = np.minimum(law, kept) / np.where(whole > 0.0, whole, 1.0)
+    checks["equality"].see(float(part.max()), b.time)
+    return work
 
 
-def _at_the_end(a: Sample, b: Sample, z: np.ndarray) -> np.ndarray:
-    """(n,) impulses of the contacts at the second sample, with those of the first beside them."""
-    normal = z[len(a.N) :].copy()
-    later = same(a, b)
-    np.add.at(normal, later[later >= 0], z[: len(a.N)][later >= 0])
-    return normal
+class _EqualityLaw:
+    """The law of equalities by the rows of a sample.
+
+    Impulses need not be unique: of all that explain the motion, those that obey the law best.
+
+    Attributes:
+        impulse: of each row.
+        missed: what the law misses.
+        whole: the largest of its terms.
+        length: of each row.
+    """
+
+    def __init__(self, s: Sample, dt: float, change: np.ndarray, L: np.ndarray, given: np.ndarray,
+                 others: np.ndarray) -> None:  # fmt: skip
+        J, beside = np.linalg.solve(L, s.E.T), np.linalg.solve(L, others.T)
+        self.length = np.linalg.norm(J, axis=0)
+        unit = np.where(self.length > 0.0, self.length, 1.0)
+        asked = dt * s.E_wanted - s.E @ change
+        law = np.hstack([np.diag(s.E_soft / unit), np.zeros((len(unit), len(others)))])
+        both = np.vstack([np.hstack([J, beside]), WEAK * law])
+        right = np.concatenate([np.linalg.solve(L, given), WEAK * asked / unit])
+        self.impulse = np.linalg.lstsq(both, right, rcond=None)[0][: len(unit)]
+        soft = s.E_soft * self.impulse
+        self.missed = asked - soft
+        self.whole = np.max(np.abs([dt * s.E_wanted, s.E @ change, soft]), axis=0)
+
+
+def _least_between(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Least size of what changes from one value to another; the step ends or begins in between."""
+    return np.where(first * last < 0.0, 0.0, np.minimum(np.abs(first), np.abs(last)))
 
 
 def _explain(

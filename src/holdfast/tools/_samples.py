@@ -76,6 +76,14 @@ def lasting(a: Sample, b: Sample, other: np.ndarray) -> np.ndarray:
     return lasts
 
 
+def part_of(s: Sample, some: np.ndarray) -> Sample:
+    """The sample with some of its contacts."""
+    names = ("gap", "turn", "around", "mu", "touching", "geoms", "point", "frame", "N", "S", "T")
+    lists = {name: [x for x, kept in zip(getattr(s, name), some, strict=True) if kept]
+             for name in ("law", "spin", "mu_spin")}  # fmt: skip
+    return s._replace(**{name: getattr(s, name)[some] for name in names}, **lists)
+
+
 class Eye:
     """Looks at states with a model and data of its own."""
 
@@ -97,6 +105,10 @@ class Eye:
         self.laws = PairLaws(model, None, law or Law("stick"))
         self.any = law is None  # any friction
         self.tree_of = np.array(model.dof_treeid)
+        self.pull = float(np.linalg.norm(model.opt.gravity)) or 1.0
+        of_trees = np.bincount(model.body_treeid[model.body_treeid >= 0],
+                               model.body_mass[model.body_treeid >= 0], model.ntree)  # fmt: skip
+        self.mass_of_tree = of_trees[self.tree_of]  # of each coordinate
         self.joint = _groups(model)
         self.first_of_group = np.unique(self.joint, return_index=True)[1]
         self.turns = _is_turn(model)
@@ -107,6 +119,16 @@ class Eye:
         """Mass of the trees of coordinates that are chosen [kg]."""
         trees = np.unique(self.tree_of[some])
         return float(self.model.body_mass[np.isin(self.model.body_treeid, trees)].sum())
+
+    def turned(self, a: Sample, b: Sample) -> np.ndarray:
+        """(nv,) by how much the tree of each coordinate turns between two samples [rad].
+
+        What turns with a body is known to its square: at the samples it may look the same.
+        """
+        speed = np.where(self.turns, np.maximum(np.abs(a.v), np.abs(b.v)), 0.0)
+        most = np.zeros(self.tree_of.max(initial=-1) + 1)
+        np.maximum.at(most, self.tree_of, (b.time - a.time) * speed)
+        return np.minimum(most, 1.0)[self.tree_of]
 
     def look(
         self,
@@ -119,6 +141,9 @@ class Eye:
         own, data = self.model, self.data
         data.time = time
         data.qpos[:], data.qvel[:] = qpos, qvel
+        if controls is not None:
+            data.ctrl[:] = controls[-1]
+        late = self._late_law()
         self._widen()
         mujoco.mj_fwdPosition(own, data)
         mujoco.mj_fwdVelocity(own, data)
@@ -129,11 +154,12 @@ class Eye:
         mujoco.mj_fullM(own, data, M)
         J = data.efc_J.reshape(data.nefc, own.nv)
         listed = np.flatnonzero(data.contact.efc_address >= 0)
-        first, dim = data.contact.efc_address[listed], data.contact.dim[listed]
+        first, friction = data.contact.efc_address[listed], data.contact.friction[listed]
+        friction = friction.reshape(len(listed), 5)
+        dim = _with_friction(data.contact.dim[listed], friction)
         S, T = np.zeros((2, len(listed), own.nv))
         S[dim >= 3], T[dim >= 3] = J[first[dim >= 3] + 1], J[first[dim >= 3] + 2]
         geoms = data.contact.geom[listed].reshape(-1, 2)
-        friction = data.contact.friction[listed].reshape(len(listed), 5)
         slides = np.hypot(S @ data.qvel, T @ data.qvel)
         slides[dim < 3] = self._speed[geoms[dim < 3]].sum(axis=1)
         laws = [self.laws.of_pair(int(i), int(j)) for i, j in geoms]
@@ -144,6 +170,7 @@ class Eye:
             kind == int(kinds.mjCNSTR_LIMIT_TENDON)
         )
         ne, dry = data.ne, slice(data.ne, data.ne + data.nf)
+        soft, wanted = late or (data.efc_R[:ne].copy(), data.efc_aref[:ne].copy())
         return Sample(
             time=float(time),
             q=np.array(qpos),
@@ -172,8 +199,8 @@ class Eye:
             spin=[J[i + 3 : i + k].copy() for i, k in zip(first, dim, strict=True)],
             mu_spin=[friction[i, 2 : k - 1].copy() for i, k in enumerate(dim)],
             E=J[:ne].copy(),
-            E_soft=data.efc_R[:ne].copy(),
-            E_wanted=data.efc_aref[:ne].copy(),
+            E_soft=soft,
+            E_wanted=wanted,
             E_slow=self._slow,
             D=J[dry].copy(),
             D_most=data.efc_frictionloss[dry].copy(),
@@ -255,6 +282,28 @@ class Eye:
             spin[i] = about[: len(spin[i])]
         return b._replace(N=N, S=S, T=T, spin=spin)
 
+    def ahead(self, a: Sample, dt: float) -> Sample:
+        """The state to which smooth forces alone lead: what is hit on the way overlaps there."""
+        own, q = self.model, a.q.copy()
+        v = a.v + dt * np.linalg.solve(a.M, a.f)
+        mujoco.mj_integratePos(own, q, v, dt)
+        return self.look(a.time + dt, q, v, None)
+
+    def _late_law(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Compliance of the equalities, and the acceleration along them that they ask for.
+
+        With the discrete integrator MuJoCo has them at the end of its pipeline only; None with
+        others.
+        """
+        own, data = self.model, self.data
+        if not own.neq or own.opt.integrator != mujoco.mjtIntegrator.mjINT_DISCRETE:
+            return None
+        given = own.opt.disableflags
+        own.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+        mujoco.mj_forward(own, data)
+        own.opt.disableflags = given
+        return data.efc_R[: data.ne].copy(), data.efc_aref[: data.ne].copy()
+
     def _forces(self, ctrl: np.ndarray | None) -> tuple[np.ndarray, float]:
         """Smooth forces under these controls, and the power of the actuators."""
         own, data = self.model, self.data
@@ -268,7 +317,7 @@ class Eye:
         """Margins as wide as bodies move between samples: what they may have hit is listed."""
         own, data = self.model, self.data
         mujoco.mj_fwdKinematics(own, data)
-        mujoco.mj_comVel(own, data)
+        mujoco.mj_fwdVelocity(own, data)
         both = data.cvel[self._body]
         arm = data.geom_xpos - data.subtree_com[own.body_rootid[self._body]]
         speed = np.linalg.norm(both[:, 3:] + np.cross(both[:, :3], arm), axis=1)
@@ -282,6 +331,15 @@ class Eye:
         np.maximum.at(own.body_margin, self._body, reach)
         own.pair_margin[:] = reach[own.pair_geom1] + reach[own.pair_geom2]
         own.jnt_margin[:] = self.reach + self.step * np.abs(data.qvel).max(initial=0.0)
+        own.tendon_margin[:] = self.reach + self.step * np.abs(data.ten_velocity)
+
+
+def _with_friction(dim: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """(n,) how many rows of contacts carry anything: MuJoCo's least coefficient stands for none."""
+    none = friction <= mujoco.mjMINMU
+    dim = np.where((dim == 6) & none[:, 3] & none[:, 4], 4, dim)
+    dim = np.where((dim == 4) & none[:, 2], 3, dim)
+    return np.where((dim == 3) & none[:, 0] & none[:, 1], 1, dim)
 
 
 def _curvatures(model: Any) -> np.ndarray:
@@ -326,6 +384,9 @@ class Path:
         mujoco.mj_differentiatePos(own, off, 1.0, reached, b.q)
         # Schemes of first order go with the velocity at one end.
         weighted, along = L.T @ off, dt * (L.T @ change)
+        # Equalities take their drift out of positions.
+        held = np.isin(self._eye.tree_of, self._eye.tree_of[np.vstack([a.E, b.E]).any(axis=0)])
+        weighted[held] = along[held] = 0.0
         square = float(along @ along)
         part = np.clip(float(weighted @ along) / square, -0.5, 0.5) if square > 0.0 else 0.0
         weighted -= part * along
@@ -334,7 +395,6 @@ class Path:
             normals = np.linalg.solve(L, rows.T)
             weighted -= normals @ np.linalg.lstsq(normals, weighted, rcond=None)[0]
         drift = np.linalg.solve(L.T, weighted)
-        held = np.isin(self._eye.tree_of, self._eye.tree_of[np.vstack([a.E, b.E]).any(axis=0)])
         drift[held] = 0.0
         shift = np.linalg.solve(b.M, dt * (b.f_end - a.f))
         speed = np.maximum(self._of_groups(a.v), self._of_groups(b.v))

@@ -53,10 +53,12 @@ from holdfast import _html
 from holdfast.contact.laws import Law
 from holdfast.errors import InputError
 from holdfast.mujoco._mj import mujoco
-from holdfast.tools._impulses import QUICK, judge_impulse
-from holdfast.tools._samples import Eye, Path
+from holdfast.tools._impulses import COARSE, QUICK, judge_impulse
+from holdfast.tools._samples import Eye, Path, Sample
 
 UNIT = 1e-5  # by which the length of a quaternion may be off: files may be in single precision
+ROUNDED = 1e-5  # of an interval: times that are known to less come from no run
+SEEN = 1e-6  # of an interval: rounding of times that is told
 ROUNDING = 1e-12  # of positions, relative to the extent: what it lifts is no gain of energy
 _WITH_QUATERNION = (int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL))
 
@@ -180,6 +182,12 @@ def verify(
     """
     tol = tolerances or Tolerances()
     check_arrays(model, time, qpos, qvel, ctrl)
+    time = np.asarray(time) if np.asarray(time).dtype.kind == "f" else np.asarray(time, float)
+    if time.dtype == float and _rounding(time) > ROUNDED:
+        raise InputError(
+            "time", f"ends at {time[-1]:g} s, where intervals of {np.diff(time).min():g} s are "
+            f"known to {_rounding(time):.1g} of their length; let it start at 0"
+        )  # fmt: skip
     step, pull = float(np.diff(time).max()), float(np.linalg.norm(model.opt.gravity)) or 1.0
     eye = Eye(model, step, law)
     parting = 2.0 * step * pull if tol.complementarity is None else tol.complementarity
@@ -197,7 +205,7 @@ def verify(
         "slip": Check("slip", "m/s", tol.slip, judged=no_slip),
     }
     verdict = Verdict(list(checks.values()), len(time))
-    verdict.notes += _cannot(model, step, parting)
+    verdict.notes += _cannot(model, time, parting, tol)
     if model.na:
         checks["energy"].judged = False
         verdict.notes.append("energy is not judged: activations of actuators are not in the file")
@@ -211,10 +219,9 @@ def verify(
         if before is not None:
             dt = now.time - before.time
             work = dt * max(before.power, now.power_end)
+            work += max(judge_impulse(before, now, checks, eye), 0.0)
             gain = now.energy - before.energy - work
-            first_order = 0.5 * dt**2 * float(before.f @ np.linalg.solve(before.M, before.f))
-            gains.append((gain, now.time, first_order))
-            judge_impulse(before, now, checks, eye)
+            gains.append((gain, now.time, _first_order(before, gain, work, dt, eye)))
             checks["motion"].see(eye.unexplained(before, now), now.time)
             checks["drift"].see(path.unexplained(before, now), now.time)
             checks["distance"].see(eye.through(before, now), now.time)
@@ -225,20 +232,41 @@ def verify(
         checks["energy"].see(max(gain - rounding, 0.0) / (largest or 1.0), at)
     if not checks["energy"].passed and all(gain <= doubt for gain, _, doubt in gains):
         verdict.notes.append(
-            "energy: no gain is larger than what a step of first order may gain, "
-            "h^2 f' M^-1 f / 2; for such a run raise the tolerance"
+            "energy: no gain is larger than what a step of first order may gain "
+            "(h^2 f' M^-1 f / 2, and more where inertia turns); for such a run raise the tolerance"
         )
     return verdict
 
 
-def _cannot(model: Any, step: float, parting: float) -> list[str]:
+def _first_order(before: Sample, gain: float, work: float, dt: float, eye: Eye) -> float:
+    """Energy that a scheme of first order may gain, ``h^2 f' M^-1 f / 2`` and what inertia adds.
+
+    The latter is what such a step gains where nothing touches: its inertia turns with the bodies.
+    """
+    least = 0.5 * dt**2 * float(before.f @ np.linalg.solve(before.M, before.f))
+    if gain <= least:
+        return least
+    return least + max(eye.ahead(before, dt).energy - before.energy - work, 0.0)
+
+
+def _rounding(time: np.ndarray) -> float:
+    """Rounding of the times, relative to the shortest interval."""
+    return float(np.spacing(np.abs(time).max()) / np.diff(time).min())
+
+
+def _cannot(model: Any, time: np.ndarray, parting: float, tol: Tolerances) -> list[str]:
     """What cannot be checked at this sampling, and of this model."""
-    notes = []
-    h = float(model.opt.timestep)
-    if step > 1.5 * h:
+    notes = [
+        f"not seen: jumps slower than {parting:.2g} m/s, and less than {tol.momentum:.2g} of what "
+        "goes into an impact, such as masses that are wrong by so much"
+    ]
+    h, step = float(model.opt.timestep), float(np.diff(time).max())
+    if _rounding(time) > SEEN:
+        notes.append(f"times are rounded to {_rounding(time):.1g} of an interval: so are forces")
+    if step > COARSE * h:
         notes.append(
             f"samples are up to {step:.3g} s apart, {step / h:.3g} time steps: contacts that met "
-            f"and parted in between are not seen, nor jumps slower than {parting:.2g} m/s"
+            "and parted in between are not seen"
         )
     if model.neq and step > QUICK * float(model.eq_solref[:, 0].min()) > 0.0:
         notes.append("equalities act faster than the samples follow each other: not judged")
