@@ -305,7 +305,9 @@ def main() -> None:
         '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 .1"><freejoint/>'
         '<geom type="box" size=".1 .1 .1"/></body></worldbody></mujoco>'
     )
-    hf.Stepper(warmed).step(mujoco.MjData(warmed), 10)  # compiled here, children are forked
+    stepper = hf.Stepper(warmed)
+    stepper.step(mujoco.MjData(warmed), 10)  # compiled here, children are forked
+    assert stepper.contact_count >= 0
     results = []
     for source in model_sources.all_sources():
         if given.words and not any(word in source for word in given.words):

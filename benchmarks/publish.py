@@ -4,9 +4,9 @@
 
 RESULTS is the folder that the benchmarks wrote, benchmarks/results by default. In README.md the
 text between ``<!-- generated: overview -->`` and ``<!-- end -->`` is replaced by the table of
-`overview.py`, if that was run, and docs/_generated/episodes.txt by that of `episodes.py`. If
-`run.py` was run, docs/_generated/bench.txt (the summary for docs/numbers.rst), docs/benchmarks.rst
-and the plots in docs/_generated are written anew.
+`overview.py`, if that was run, and docs/_generated/episodes.txt and tasks.txt by those of
+`episodes.py` and `tasks.py`. If `run.py` was run, docs/_generated/bench.txt (the summary for
+docs/numbers.rst), docs/benchmarks.rst and the plots in docs/_generated are written anew.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ HEAD = """Benchmarks
 holdfast against other solvers, in one run on one machine: see ``benchmarks/README.md`` for what
 is measured and how. This page is written by ``benchmarks/publish.py``."""
 END = "<!-- end -->"
+PAGES = ("episodes", "tasks")  # tables that pages include
 
 
 def main() -> None:
@@ -30,10 +31,11 @@ def main() -> None:
     overview = table(results, "overview")
     if overview:
         replace_block(ROOT / "README.md", "overview", overview)
-    episodes = table(results, "episodes")
-    if episodes:
-        page = ROOT / "docs" / "_generated" / "episodes.txt"
-        page.write_text(to_rst(episodes) + "\n", encoding="utf-8")
+    for name in PAGES:
+        text = table(results, name)
+        if text:
+            page = ROOT / "docs" / "_generated" / f"{name}.txt"
+            page.write_text(to_rst(text) + "\n", encoding="utf-8")
     if (results / "results.json").exists():
         publish_pages(results, ROOT / "docs")
 
@@ -48,7 +50,7 @@ def publish_pages(results: Path, docs: Path) -> None:
     for plot in plots:
         shutil.copy(plot, generated / plot.name)
     tables = [
-        file for file in sorted(results.glob("*.md")) if file.stem not in ("overview", "episodes")
+        file for file in sorted(results.glob("*.md")) if file.stem not in ("overview", *PAGES)
     ]
     page = [HEAD, to_rst(source), *(to_rst(file.read_text()) for file in tables)]
     page += [f".. image:: _generated/{plot.name}" for plot in plots]

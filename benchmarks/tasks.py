@@ -4,6 +4,7 @@
                                [--steppers mj_step holdfast compliant stiff] [--out DIR]
 
 Needs the extra `models`. Every episode runs in a process of its own with a limit of time.
+`publish.py` copies the tables into docs/gymnasium.rst; all numbers are in tasks.json.
 
 fetch      FetchPickAndPlace, a scripted pick: above the cube, down, close, to the goal; 6 seeds
 metaworld  25 tasks of MetaWorld, each with its own scripted policy, from states that `mj_step` has
@@ -100,9 +101,9 @@ class Clock:
 
     def __call__(self, model: Any, data: Any, nstep: int = 1) -> None:
         """Step, and look at the clock."""
-        begin = time.perf_counter()
+        begin = time.thread_time()
         self.step(model, data, nstep)
-        self.times.append((time.perf_counter() - begin) / nstep)
+        self.times.append((time.thread_time() - begin) / nstep)
 
     @property
     def micros(self) -> float:
@@ -117,7 +118,7 @@ class Episode:
     success: bool = False
     reward: float = 0.0  # sum; of random steps the mean per episode
     length: float = 0.0  # steps of the environment; of random steps the mean per episode
-    micros: float = 0.0  # median time of a step of the physics [µs]
+    micros: float = 0.0  # median time of a step of the physics, of the processor [µs]
 
 
 def fetch(seed: int, stepper: str) -> Episode:
@@ -248,19 +249,72 @@ def run_group(name: str, steppers: list[str], seconds: float) -> list[dict[str, 
         rows.append(row)
         print("  ".join(cells(row, steppers)), flush=True)
     for stepper in steppers:
-        done = sum(bool(row[stepper].get("success")) for row in rows)
+        done = sum(succeeds(row[stepper]) for row in rows)
         print(f"{name}: {stepper} {done} of {len(rows)}", flush=True)
     return rows
 
 
-def headings(steppers: list[str]) -> tuple[str, ...]:
-    """Heading of the table."""
-    return ("group", "item", *(word for each in steppers
-            for word in (each, "reward", "length", "step, µs")))  # fmt: skip
+def markdown(title: str, lines: list[tuple[str, ...]]) -> str:
+    """A table with a title, the first line as its heading."""
+    ruled = [lines[0], ("---",) * len(lines[0]), *lines[1:]]
+    return f"**{title}**\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in ruled)
+
+
+def tables(rows: list[dict[str, Any]], steppers: list[str]) -> list[str]:
+    """How many tasks were done, in how many steps, and what random steps came to."""
+    tasks = [row for row in rows if row["group"] != "gymnasium"]
+    random = [row for row in rows if row["group"] == "gymnasium"]
+    found = []
+    if tasks:
+        groups = {row["group"]: [r for r in tasks if r["group"] == row["group"]] for row in tasks}
+        done = [(name, *counts(group, steppers)) for name, group in groups.items()]
+        found.append(markdown("Tasks done", [("group", *steppers), *done]))
+        each = [(f"{row['group']} {row['item']}", *(steps_to_success(row[s]) for s in steppers))
+                for row in tasks]  # fmt: skip
+        title = "Steps of the environment until success"
+        found.append(markdown(title, [("task", *steppers), *each]))
+    if random:
+        first, *others = steppers
+        heading = ["environment"]
+        heading += [f"{name}: {what}" for what in ("reward", "length") for name in steppers]
+        heading += [f"{name}: time" for name in others]
+        lines = [(row["item"], *numbers(row, steppers), *(ratio(row, s, first) for s in others))
+                 for row in random]  # fmt: skip
+        title = f"{RANDOM_STEPS} random steps: means of an episode, median times of a step over "
+        found.append(markdown(f"{title}those of {first}", [tuple(heading), *lines]))
+    return found
+
+
+def counts(group: list[dict[str, Any]], steppers: list[str]) -> list[str]:
+    """How many tasks of a group each stepper has done."""
+    return [f"{sum(succeeds(row[each]) for row in group)} of {len(group)}" for each in steppers]
+
+
+def numbers(row: dict[str, Any], steppers: list[str]) -> list[str]:
+    """Rewards and lengths of all steppers."""
+    kinds = (("reward", ".4g"), ("length", ".0f"))
+    return [format(row[each][what], form) if what in row[each] else "failed"
+            for what, form in kinds for each in steppers]  # fmt: skip
+
+
+def ratio(row: dict[str, Any], stepper: str, to: str) -> str:
+    """How long a step takes with one stepper, over the other."""
+    one, other = (row[each].get("micros", 0.0) for each in (stepper, to))
+    return f"{one / other:.2f}" if one and other else "failed"
+
+
+def succeeds(one: dict[str, Any]) -> bool:
+    """Whether an episode ended in success."""
+    return bool(one.get("success"))
+
+
+def steps_to_success(one: dict[str, Any]) -> str:
+    """How many steps an episode took to success, or that it had none."""
+    return f"{one['length']:.0f}" if succeeds(one) else one.get("failure", "never")
 
 
 def cells(row: dict[str, Any], steppers: list[str]) -> tuple[str, ...]:
-    """One line of the table."""
+    """One line of what is printed."""
     found = [row["group"], str(row["item"])]
     for stepper in steppers:
         one = row[stepper]
@@ -289,10 +343,7 @@ def main() -> None:
         for row in run_group(name, given.steppers, given.seconds)
     ]
     given.out.mkdir(parents=True, exist_ok=True)
-    heading = headings(given.steppers)
-    lines = [heading, ("---",) * len(heading), *(cells(row, given.steppers) for row in rows)]
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-    (given.out / "tasks.md").write_text(text)
+    (given.out / "tasks.md").write_text("\n\n".join(tables(rows, given.steppers)) + "\n")
     (given.out / "tasks.json").write_text(json.dumps(rows, indent=1) + "\n")
 
 

@@ -242,8 +242,11 @@ def compiling(cached: Any, signature: Any, target: Any, file: str,
 
 
 @cache
-def _lock_of(path: str) -> FileLock:
-    """The lock of a directory: one object for all kernels, which compile within each other."""
+def _lock_of(path: str, _process: int) -> FileLock:
+    """The lock of a directory: one object for all kernels, which compile within each other.
+
+    A process that is forked needs one of its own.
+    """
     return FileLock(os.path.join(path, _LOCK))
 
 
@@ -253,7 +256,7 @@ def _turn(cached: Any) -> Iterator[bool]:
     if not isinstance(cached, KernelCache) or not can_write(cached.cache_path):
         yield False
         return
-    lock, waited, held = _lock_of(cached.cache_path), False, False
+    lock, waited, held = _lock_of(cached.cache_path, os.getpid()), False, False
     try:
         lock.acquire(timeout=0)
         held = True

@@ -89,7 +89,7 @@ class _Whole(_Library):
             if function.linkage == Linkage.linkonce_odr:
                 function.linkage = Linkage.internal
         options = create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
+        options.loop_vectorization = options.slp_vectorization = True
         options.loop_interleaving = options.loop_unrolling = False
         passes = create_pass_builder(self._codegen._tm, options)
         passes.getModulePassManager().run(self._final_module, passes)

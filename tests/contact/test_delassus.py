@@ -21,7 +21,7 @@ RHO, TINY = 1e-6, 1e-14
 @entry
 def by_rows(sy, isl, v, state, rows):
     relative_speeds(sy, isl, sy.y0, v.free)
-    delassus.solve_rows(sy, isl, v, state, RHO, rows, 1e-15, 8, TINY)
+    delassus.solve_rows(sy, isl, v, state, RHO, rows, 1e-15, 8, TINY, False)
 
 
 @entry

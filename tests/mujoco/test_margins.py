@@ -35,6 +35,25 @@ def test_margins_are_the_same_everywhere(offset: tuple[float, float, float]) -> 
     assert (np.diff(margins[0]) > 0.0).all()
 
 
+def test_margins_are_measured_against_the_drift() -> None:
+    """A ladder falls past a wall: its rungs hardly reach each other, both reach the wall."""
+    rungs = "".join(f'<geom size="0.1" pos="0 0 {0.21 * k}"/>' for k in range(6))
+    model, data, stepper = load(
+        f'<geom type="box" size="0.1 1 1" pos="5 0 0"/><body><freejoint/>{rungs}</body>'
+    )
+    velocity = np.array([3.0, -2.0, -10.0])
+    data.qvel[:3] = velocity
+    stepper.constraints(data)
+    wall, *rung = stepper.private.model.geom_margin
+    far = model.opt.timestep * float(np.linalg.norm(velocity))
+    assert wall + min(rung) >= far
+    assert wall <= 1.5 * far
+    assert 2.0 * max(rung) < far
+    for geom in range(1, model.ngeom):
+        assert stepper.private.model.body_margin[1] >= stepper.private.model.geom_margin[geom]
+    assert stepper.private.model.body_margin[0] == wall
+
+
 def test_a_limit_that_an_impact_leads_beyond() -> None:
     """The limit of the last of three joints is far from reach until the others hit its body."""
     slides = "".join(

@@ -74,7 +74,7 @@ def moved(model: Any, data: Any, rng: np.random.Generator, far: float) -> Any:
 
 @pytest.mark.parametrize("far", [1e-3, 0.1, 3.0])
 def test_no_point_is_displaced_by_more_than_the_bounds(far: float) -> None:
-    """Seen from where it was, and from another geom; and points on the ball come near them."""
+    """Seen from where it drifts, and from another geom; and points on the ball come near them."""
     model, rng = mujoco.MjModel.from_xml_string(ARMS), np.random.default_rng(5)
     here = mujoco.MjData(model)
     mujoco.mj_kinematics(model, here)
@@ -83,14 +83,16 @@ def test_no_point_is_displaced_by_more_than_the_bounds(far: float) -> None:
     points /= np.linalg.norm(points, axis=1)[:, None]
     one, two = at(structs.DATA)(here._address), at(structs.DATA)(there._address)
     displaced, seen = plain("displaced", model), plain("displaced_from", model)
+    drift = rng.normal(size=3)
     for b in range(1, model.ngeom):
         radius = float(model.geom_rbound[b])
 
         def places(data: Any, b: int = b, radius: float = radius) -> np.ndarray:
             return data.geom_xpos[b] + radius * points @ data.geom_xmat[b].reshape(3, 3).T
 
-        most = np.linalg.norm(places(there) - places(here), axis=1).max()
-        bound = displaced(one, two, b, radius)
+        way = places(there) - places(here) - 0.5 * far * drift
+        most = np.linalg.norm(way, axis=1).max()
+        bound = displaced(one, two, b, radius, drift, 0.5 * far)
         assert most <= bound * (1.0 + 1e-12) <= 2.5 * most + 1e-12
         for a in range(1, model.ngeom):
             x, y = (
@@ -98,6 +100,30 @@ def test_no_point_is_displaced_by_more_than_the_bounds(far: float) -> None:
                 for data in (here, there)
             )
             assert np.linalg.norm(y - x, axis=1).max() <= seen(one, two, a, b, radius) + 1e-12
+
+
+def test_velocities_bound_what_a_motion_displaces() -> None:
+    """No geom is beyond its margin where velocities say so; of slow motions they do."""
+    model = mujoco.MjModel.from_xml_string(ARMS)
+    rng, said = np.random.default_rng(8), 0
+    for _ in range(200):
+        data, stepper = mujoco.MjData(model), hf.Stepper(model, warn=False)
+        mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv), 1.0)
+        data.qvel[:] = rng.normal(size=model.nv) * rng.choice([0.1, 2.0, 50.0])
+        data.qvel[rng.integers(model.nv)] *= 20.0
+        stepper.smooth(data)
+        s, trial = structs.Fields(stepper.record[0]), stepper._trial
+        s.nboxes = 0
+        velocity = data.qvel * rng.uniform(0.5, 1.5)
+        trial.qpos[:] = data.qpos
+        mujoco.mj_integratePos(model, trial.qpos, velocity, model.opt.timestep)
+        mujoco.mj_kinematics(model, trial)
+        own = stepper.private.model
+        stays = plain("stays_within_margins", own, data=data, trial=trial)(s, velocity)
+        beyond = plain("any_beyond_margin", own, data=data, trial=trial)(s)
+        assert not (stays and beyond)
+        said += stays
+    assert said > 60
 
 
 def test_what_is_not_looked_at_has_not_sunk_in() -> None:

@@ -173,6 +173,7 @@ def test_many_contacts_come_and_go() -> None:
     for _ in range(150):
         stepper.step(data)
         counts.append(stepper.contact_count)
+        assert counts[-1] == len(stepper._copy_outcome().contacts)
     assert max(counts) == 16 and counts[-1] == 16 and min(counts) <= 8
     assert data.qpos.reshape(4, 7)[:, 2] == pytest.approx(np.full(4, 0.1), abs=1e-9)
     data.qpos.reshape(4, 7)[1:, 2] += 1.0

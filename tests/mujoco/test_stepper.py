@@ -849,10 +849,15 @@ def test_links_that_overlap_at_their_joint_are_left_alone() -> None:
 def test_only_surfaces_that_may_meet_have_rows(
     speed: tuple[float, float], margin: float, rows: int
 ) -> None:
-    """Two balls, 5 mm apart, that fly 2 cm in a step: the margins of both reach farther."""
+    """Two balls, 5 mm apart, that fly 2 cm in a step: the margins of both reach farther.
+
+    A third one flies the other way, so that there is no drift.
+    """
     ball = '<body pos="{} 0 0"><freejoint/><geom size=".1" margin="{}"/></body>'
-    model, data = load(ball.format(0, margin) + ball.format(0.205, 0.0), option='cone="elliptic"')
+    balls = ball.format(0, margin) + ball.format(0.205, 0.0) + ball.format(5.0, 0.0)
+    model, data = load(balls, option='cone="elliptic"')
     data.qvel[:2], data.qvel[6:8] = speed, (0.0, 10.0)
+    data.qvel[12:14] = -speed[0], -20.0
     stepper = hf.Stepper(model)
     stepper.smooth(data)
     assert data.ncon == 1 and data.contact.dist[0] == pytest.approx(0.005, rel=1e-9)

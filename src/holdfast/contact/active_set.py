@@ -311,16 +311,16 @@ def search_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nd
         factorisations it took. Infinite if there is no progress.
     """
     miss = least = kept = before = np.inf
-    count, worse, rho, exact, same = 0, 0, compliance, rounding(isl), False
+    count, worse, rho, exact, same, again = 0, 0, compliance, rounding(isl), False, False
     while True:
         rows, enough = count_rows(sy, isl, state), 0.1 * exact * sigma
         by_rows = memory(rows) <= isl.rows.shape[0]
         if by_rows:
-            solve_rows(sy, isl, v, state, rho, rows, enough, REFINE, TINY)
+            solve_rows(sy, isl, v, state, rho, rows, enough, REFINE, TINY, again)
             rebuild(sy, isl, v.new, v.y, v.uk)
         else:
             solve_linear(sy, isl, size, v, CG_work, state, rho, enough)
-        count += 1
+        count, again = count + 1, by_rows
         miss = law_residual(sy, isl, v.new, v.y, v.uk)
         certified = miss <= o.certificate
         last = miss <= exact or (certified and miss > 0.1 * least) or not miss < np.inf

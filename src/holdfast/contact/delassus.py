@@ -135,6 +135,17 @@ def find_places(sy: System, isl: Island, v: Vectors, state: np.ndarray, place_ou
             at += dim
 
 
+@kernel
+def same_places(sy: System, isl: Island, state: np.ndarray, place: np.ndarray) -> bool:
+    """Return whether those constraints carry in these states that the places are of."""
+    same = True
+    for i in isl.member:
+        first = sy.row[i]
+        if sy.row[i + 1] > first:
+            same = same and (place[first] >= 0.0) == carries(sy, i, state[i])
+    return same
+
+
 @inlined
 def place_of(sy: System, i: int, place: np.ndarray) -> int:
     """Return where constraint i begins in the system; -1 if it does not carry."""
@@ -268,7 +279,7 @@ def spread(sy: System, isl: Island, place: np.ndarray, r: np.ndarray, out: np.nd
 
 @kernel
 def solve_rows(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: float, rows: int,
-               enough: float, rounds: int, tiny: float) -> None:  # fmt: skip
+               enough: float, rounds: int, tiny: float, again: bool) -> None:  # fmt: skip
     """Fill v.new with the impulses of given states, v.r with those before compliance is taken out.
 
     Args:
@@ -281,18 +292,20 @@ def solve_rows(sy: System, isl: Island, v: Vectors, state: np.ndarray, rho: floa
         enough: speed of rows that hold at which refinement ends.
         rounds: of refinement, at most.
         tiny: smallest pivot.
+        again: whether memory holds the last system of the same island.
     """
     W, B = part(isl.rows, 0, rows, rows), part(isl.rows, rows * rows, rows, rows)
     vectors = part(isl.rows, 2 * rows * rows, 5, rows)
     u0, soft, x, r, u = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     place = v.best
-    find_places(sy, isl, v, state, place, u0)
-    fill_matrix(sy, isl, place, W)
+    if not (again and same_places(sy, isl, state, place)):
+        find_places(sy, isl, v, state, place, u0)
+        fill_matrix(sy, isl, place, W)
     fill_law(sy, isl, state, v, place, 0.0, rho, W, u0, B, soft, r)
-    independent = block_lu.factor_block(isl.rows, rows * rows, rows, INDEPENDENT)
+    independent = block_lu.factor_block(isl.rows, rows * rows, rows, INDEPENDENT, True)
     if not independent:
         fill_law(sy, isl, state, v, place, rho, rho, W, u0, B, soft, r)
-        block_lu.factor_block(isl.rows, rows * rows, rows, tiny)
+        block_lu.factor_block(isl.rows, rows * rows, rows, tiny, False)
     block_lu.solve_block(isl.rows, rows * rows, rows, r)
     for k in range(rows):
         x[k] = 0.0

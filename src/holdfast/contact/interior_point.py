@@ -49,11 +49,13 @@ from holdfast.contact.newton import (
     Vectors,
     assemble,
     combine,
+    constraint_speeds,
     fill,
     norm,
     rebuild,
     relative_speeds,
 )
+from holdfast.contact.proximal import store
 from holdfast.contact.system import DISC, LINEAR, NOTHING, POINT, System, add_impulse, speeds
 from holdfast.linalg import block_lu
 from holdfast.linalg.vectors import square
@@ -61,15 +63,19 @@ from holdfast.linalg.views import vector
 
 FRICTION, NORMAL, BOX, PLAIN = range(4)  # kinds of constraints
 TINY = 1e-14  # pivots of the Newton matrix, whose diagonal is at least about one
-KEEP = 0.95  # part of the way to the boundary that a step may take, and more as the gap vanishes
+KEEP = 0.99  # part of the way to the boundary that a step may take, and more as the gap vanishes
 SHORT = 0.15  # steps to the boundary that are too short, and those after which the path may turn
-BEGIN_NEAR = 0.1  # gap to begin with nearby, over that of the beginning from nothing
+BEGIN_NEAR = 0.01  # gap to begin with nearby, over the residual there and the scale
 SHARE_STEPS = 40  # of a safeguarded Newton method for the share of friction
 TURNS = 2  # steps along its tangent, at least, that follow
 LONG = 0.9  # change of the gap along the tangent, relative
-HALF, NEAR = 0.7, 0.9  # part of the way to the boundary of such steps, and of their sum
+MOST, NEAR = 0.9, 0.9  # part of the way to the boundary of such steps, and of their sum
 STALLED = 25  # iterations without progress, most of them round folds, after which there is none
-LATE, LATE_STALLED = 1e-5, 4  # near the end of the path it is rounding that stops it
+PATIENT = 60  # the same where there is no other way but longer ones
+LATE, LATE_STALLED = 1e-4, 4  # near the end of the path Newton's method goes on
+LAGS = 30.0  # square of the residual over the gap above which the latter has run ahead
+CENTRE = 0.5  # part of the gap that is to be left then, at least
+NO_GAIN = 0.9  # factor of the gap that is no progress: second-order terms mislead, too
 HARDLY = 0.95  # factor of the residual that counts as progress
 SMALLEST = 1e-300
 ROUNDING = 1e-15  # of 1 - |rho|^2
@@ -110,12 +116,20 @@ def compliance_of(sy: System, i: int, k: int, epsilon: float) -> float:
 
 
 @inlined
-def square_length(x: np.ndarray, first: int, end: int) -> float:
-    """Return the sum of squares of a tangential part."""
+def tangent_product(a: np.ndarray, b: np.ndarray, first: int, end: int) -> float:
+    """Return the product of two tangential parts."""
+    if end == first + POINT:
+        return a[first + 1] * b[first + 1] + a[first + 2] * b[first + 2]
     total = 0.0
     for k in range(first + 1, end):
-        total += x[k] * x[k]
+        total += a[k] * b[k]
     return total
+
+
+@inlined
+def square_length(x: np.ndarray, first: int, end: int) -> float:
+    """Return the sum of squares of a tangential part."""
+    return tangent_product(x, x, first, end)
 
 
 @inlined
@@ -132,10 +146,11 @@ def begin(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> fl
     combine(isl, sy.y0, 0.0, sy.y0, v.y)
     relative_speeds(sy, isl, v.y, v.u)
     size = 0.0
-    for i in isl.member:
-        for k in range(sy.row[i], sy.row[i + 1]):
-            if sy.scale[k] > 0.0:
-                size = max(size, abs(v.u[k]))
+    for i in isl.member:  # however tangents are turned
+        first, end = sy.row[i], sy.row[i + 1]
+        if end > first:
+            size = max(size, square(v.u[first]), square_length(v.u, first, end))
+    size = np.sqrt(size)
     size = max(size, TINY * isl.size, SMALLEST)
     for i in isl.member:
         kind, first = kind_of(sy, i), sy.row[i]
@@ -174,12 +189,12 @@ def share_of_friction(limit: float, pull: float, tau: float) -> float:
 
 
 @kernel
-def begin_near(sy: System, isl: Island, it: Interior, v: Vectors, start: float) -> float:
+def begin_near(sy: System, isl: Island, it: Interior, v: Vectors) -> float:
     """Fill a starting point on the path, near the impulses v.r; return the scale of `begin`."""
-    scale = begin(sy, isl, it, v, start)
+    scale = begin(sy, isl, it, v, 1.0)
     rebuild(sy, isl, v.r, v.y, v.u)
     least = max(residual(sy, isl, v.r, v.u), TINY * scale)
-    tau = BEGIN_NEAR * start * scale * least
+    tau = BEGIN_NEAR * scale * least
     for i in isl.member:
         kind, first, end = kind_of(sy, i), sy.row[i], sy.row[i + 1]
         if kind == PLAIN:
@@ -209,7 +224,7 @@ def begin_near(sy: System, isl: Island, it: Interior, v: Vectors, start: float) 
     return scale
 
 
-@kernel
+@inlined
 def linearise_friction(sy: System, i: int, it: Interior, u: np.ndarray, epsilon: float,
                        C_out: np.ndarray, at: int) -> None:  # fmt: skip
     """Fill residual and derivative of a contact with friction."""
@@ -217,14 +232,21 @@ def linearise_friction(sy: System, i: int, it: Interior, u: np.ndarray, epsilon:
     dim, N, s, w = end - first, it.x[first], it.s[first], it.w[first]
     length2 = square_length(it.x, first, end)
     it.p[first] = u[first] - s
-    for k in range(first + 1, end):
-        it.p[k] = u[k] + w * it.x[k]
     part = 1.0 / (1.0 + length2)
     head, across = N / (s + epsilon * N), mu * N / (w + epsilon * mu * N)
     soft = w / (w + epsilon * mu * N * max(1.0 - length2, 0.0) * part)
     pull, bend = 2.0 * mu * part * head * soft, -2.0 * part * across * soft
+    if dim == POINT:
+        y, z = it.x[first + 1], it.x[first + 2]
+        it.p[first + 1], it.p[first + 2] = u[first + 1] + w * y, u[first + 2] + w * z
+        C = vector(C_out, at, POINT * POINT)
+        C[0], C[1], C[2] = head, 0.0, 0.0
+        C[3], C[4], C[5] = pull * y, bend * y * y + across, bend * y * z
+        C[6], C[7], C[8] = pull * z, bend * y * z, bend * z * z + across
+        return
     C_out[at] = head
     for e in range(1, dim):
+        it.p[first + e] = u[first + e] + w * it.x[first + e]
         C_out[at + e] = 0.0
         C_out[at + e * dim] = pull * it.x[first + e]
         for f in range(1, dim):
@@ -232,32 +254,52 @@ def linearise_friction(sy: System, i: int, it: Interior, u: np.ndarray, epsilon:
         C_out[at + e * (dim + 1)] += across
 
 
-@kernel
-def linearise(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float) -> None:
-    """Fill residuals and derivatives C; speeds are in v.u."""
-    for i in isl.member:
-        first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
-        kind, at = kind_of(sy, i), isl.C_at[i]
-        if kind == FRICTION:
-            linearise_friction(sy, i, it, v.u, epsilon, isl.C, at)
-            continue
-        for k in range(at, at + dim * dim):
-            isl.C[k] = 0.0
-        for e in range(dim):
-            k = first + e
-            it.p[k] = 0.0
-            if sy.tangent[i] != NOTHING and kind != BOX and e >= sy.normal[i]:
-                soft = compliance_of(sy, i, k, epsilon)
-                it.p[k] = v.u[k] + sy.R[k] * it.x[k]
-                isl.C[at + e * (dim + 1)] = 1.0 / soft
-        x = it.x[first] if dim > 0 else 0.0
-        if kind == NORMAL:
-            it.p[first] = v.u[first] - it.s[first]
-            isl.C[at] = x / (it.s[first] + epsilon * x)
-        elif kind == BOX:
-            low, high = x + sy.bound[i], sy.bound[i] - x
-            it.p[first] = v.u[first] - it.s[first] + it.w[first]
-            isl.C[at] = 1.0 / (it.s[first] / low + it.w[first] / high + epsilon)
+@inlined
+def linearise(sy: System, isl: Island, i: int, it: Interior, u: np.ndarray,
+              epsilon: float) -> None:  # fmt: skip
+    """Fill residual and derivative C of a constraint."""
+    first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
+    kind, at = kind_of(sy, i), isl.C_at[i]
+    if kind == FRICTION:
+        linearise_friction(sy, i, it, u, epsilon, isl.C, at)
+        return
+    for k in range(at, at + dim * dim):
+        isl.C[k] = 0.0
+    for e in range(dim):
+        k = first + e
+        it.p[k] = 0.0
+        if sy.tangent[i] != NOTHING and kind != BOX and e >= sy.normal[i]:
+            soft = compliance_of(sy, i, k, epsilon)
+            it.p[k] = u[k] + sy.R[k] * it.x[k]
+            isl.C[at + e * (dim + 1)] = 1.0 / soft
+    x = it.x[first] if dim > 0 else 0.0
+    if kind == NORMAL:
+        it.p[first] = u[first] - it.s[first]
+        isl.C[at] = x / (it.s[first] + epsilon * x)
+    elif kind == BOX:
+        low, high = x + sy.bound[i], sy.bound[i] - x
+        it.p[first] = u[first] - it.s[first] + it.w[first]
+        isl.C[at] = 1.0 / (it.s[first] / low + it.w[first] / high + epsilon)
+
+
+@inlined
+def products_after(sy: System, i: int, it: Interior, t: float) -> tuple[float, int]:
+    """Return the sum of a constraint's complementary products after a step, and their number."""
+    first, kind = sy.row[i], kind_of(sy, i)
+    if kind == PLAIN:
+        return 0.0, 0
+    x, s = it.x[first] + t * it.dx[first], it.s[first] + t * it.ds[first]
+    if kind == NORMAL:
+        return s * x, 1
+    w = it.w[first] + t * it.dw[first]
+    if kind == BOX:
+        return s * (x + sy.bound[i]) + w * (sy.bound[i] - x), 2
+    end = sy.row[i + 1]
+    spare = 1.0 - square_length(it.x, first, end)
+    if t > 0.0:
+        inner = tangent_product(it.x, it.dx, first, end)
+        spare -= t * (2.0 * inner + t * square_length(it.dx, first, end))
+    return s * x + 0.5 * w * sy.mu[i] * x * max(spare, ROUNDING), 2
 
 
 @kernel
@@ -265,83 +307,69 @@ def gap_after(sy: System, isl: Island, it: Interior, t: float) -> float:
     """Return the mean product of complementary variables after a step of length t."""
     total, count = 0.0, 0
     for i in isl.member:
-        first, kind = sy.row[i], kind_of(sy, i)
-        if kind == PLAIN:
-            continue
-        count += 1 if kind == NORMAL else 2
-        x, s = it.x[first] + t * it.dx[first], it.s[first] + t * it.ds[first]
-        w = it.w[first] + t * it.dw[first]
-        if kind == BOX:
-            total += s * (x + sy.bound[i]) + w * (sy.bound[i] - x)
-            continue
-        total += s * x
-        if kind == FRICTION:
-            spare = 1.0
-            for k in range(first + 1, sy.row[i + 1]):
-                spare -= square(it.x[k] + t * it.dx[k])
-            total += 0.5 * w * sy.mu[i] * x * max(spare, ROUNDING)
+        sum_of, number = products_after(sy, i, it, t)
+        total += sum_of
+        count += number
     return total / max(count, 1)
 
 
-@kernel
-def aim(sy: System, isl: Island, it: Interior, part: float, products: float, tau: float,
+@inlined
+def aim(sy: System, i: int, it: Interior, part: float, products: float, tau: float,
         corrector: bool) -> None:  # fmt: skip
-    """Fill it.t, it.a and it.b, what the step is to bring.
+    """Fill it.t, it.a and it.b of a constraint, what the step is to bring.
 
     Args:
-        sy, isl, it: the island and its variables.
+        sy, i, it: the constraint and its variables.
         part: of the residual that is to vanish.
         products, tau: complementary products are to change by tau less this part of them.
         corrector: whether second-order terms are taken from the step before.
     """
-    for i in isl.member:
-        first, end, kind = sy.row[i], sy.row[i + 1], kind_of(sy, i)
-        for k in range(first, end):
-            it.b[k] = -part * it.p[k]
-        if kind == PLAIN:
-            continue
-        x, dx = it.x[first], it.dx[first]
-        second = it.ds[first] * dx if corrector else 0.0
-        if kind == BOX:
-            low, high = x + sy.bound[i], sy.bound[i] - x
-            it.t[first] = tau - products * it.s[first] * low - second
-            it.a[first] = tau - products * it.w[first] * high
-            it.a[first] += it.dw[first] * dx if corrector else 0.0
-            it.b[first] += it.t[first] / low - it.a[first] / high
-            continue
-        it.t[first] = tau - products * it.s[first] * x - second
-        it.b[first] += it.t[first] / x
-        if kind == NORMAL:
-            continue
-        mu, w, dw = sy.mu[i], it.w[first], it.dw[first]
-        spare = spare_friction(sy, it, i)
-        it.a[first] = tau - products * w * spare
-        if corrector:
-            inner = change2 = 0.0
-            for k in range(first + 1, end):
-                inner += it.x[k] * it.dx[k]
-                change2 += square(it.dx[k])
-                it.b[k] -= dw * it.dx[k]
-                it.e[k] = mu * dx * it.dx[k]
-            it.a[first] -= dw * dx * spare / x
-            it.a[first] += mu * ((w * dx + dw * x) * inner + 0.5 * w * x * change2)
+    first, end, kind = sy.row[i], sy.row[i + 1], kind_of(sy, i)
+    for k in range(first, end):
+        it.b[k] = -part * it.p[k]
+    if kind == PLAIN:
+        return
+    x, dx = it.x[first], it.dx[first]
+    second = it.ds[first] * dx if corrector else 0.0
+    if kind == BOX:
+        low, high = x + sy.bound[i], sy.bound[i] - x
+        it.t[first] = tau - products * it.s[first] * low - second
+        it.a[first] = tau - products * it.w[first] * high
+        it.a[first] += it.dw[first] * dx if corrector else 0.0
+        it.b[first] += it.t[first] / low - it.a[first] / high
+        return
+    it.t[first] = tau - products * it.s[first] * x - second
+    it.b[first] += it.t[first] / x
+    if kind == NORMAL:
+        return
+    mu, w, dw = sy.mu[i], it.w[first], it.dw[first]
+    spare = spare_friction(sy, it, i)
+    it.a[first] = tau - products * w * spare
+    if corrector:
+        inner = tangent_product(it.x, it.dx, first, end)
+        change2 = square_length(it.dx, first, end)
         for k in range(first + 1, end):
-            if not corrector:
-                it.e[k] = 0.0
-            it.b[k] -= it.x[k] * it.a[first] / spare
+            it.b[k] -= dw * it.dx[k]
+            it.e[k] = mu * dx * it.dx[k]
+        it.a[first] -= dw * dx * spare / x
+        it.a[first] += mu * ((w * dx + dw * x) * inner + 0.5 * w * x * change2)
+    share = it.a[first] / spare
+    for k in range(first + 1, end):
+        if not corrector:
+            it.e[k] = 0.0
+        it.b[k] -= it.x[k] * share
 
 
-@kernel
-def respond(sy: System, isl: Island, it: Interior, i: int, g: np.ndarray, epsilon: float,
+@inlined
+def respond(sy: System, isl: Island, it: Interior, i: int, epsilon: float,
             out: np.ndarray) -> None:  # fmt: skip
-    """Fill the change of the impulses of constraint i where the motion changes its speeds by g."""
+    """Fill the change of the impulses of constraint i, while its speeds stay as they are."""
     first, dim, at = sy.row[i], sy.row[i + 1] - sy.row[i], isl.C_at[i]
     if dim == POINT:
         C = vector(isl.C, at, POINT * POINT)
         x, y, z = it.e[first], it.e[first + 1], it.e[first + 2]
-        a = it.b[first] - epsilon * x - g[first]
-        b = it.b[first + 1] - epsilon * y - g[first + 1]
-        c = it.b[first + 2] - epsilon * z - g[first + 2]
+        a, b, c = it.b[first], it.b[first + 1], it.b[first + 2]
+        a, b, c = a - epsilon * x, b - epsilon * y, c - epsilon * z
         out[first] = x + (C[0] * a + C[1] * b + C[2] * c)
         out[first + 1] = y + (C[3] * a + C[4] * b + C[5] * c)
         out[first + 2] = z + (C[6] * a + C[7] * b + C[8] * c)
@@ -350,11 +378,27 @@ def respond(sy: System, isl: Island, it: Interior, i: int, g: np.ndarray, epsilo
         total = it.e[first + e]
         for f in range(dim):
             k = first + f
-            total += isl.C[at + e * dim + f] * (it.b[k] - epsilon * it.e[k] - g[k])
+            total += isl.C[at + e * dim + f] * (it.b[k] - epsilon * it.e[k])
         out[first + e] = total
 
 
-@kernel
+@inlined
+def follow_speeds(sy: System, isl: Island, i: int, g: np.ndarray, change: np.ndarray) -> None:
+    """Take from the change of the impulses what the change g of the speeds makes of them."""
+    first, dim, at = sy.row[i], sy.row[i + 1] - sy.row[i], isl.C_at[i]
+    if dim == POINT:
+        C = vector(isl.C, at, POINT * POINT)
+        a, b, c = g[first], g[first + 1], g[first + 2]
+        change[first] -= C[0] * a + C[1] * b + C[2] * c
+        change[first + 1] -= C[3] * a + C[4] * b + C[5] * c
+        change[first + 2] -= C[6] * a + C[7] * b + C[8] * c
+        return
+    for e in range(dim):
+        for f in range(dim):
+            change[first + e] -= isl.C[at + e * dim + f] * g[first + f]
+
+
+@inlined
 def step_of_friction(sy: System, it: Interior, i: int, g: np.ndarray, change: np.ndarray,
                      epsilon: float, part: float) -> None:  # fmt: skip
     """Fill the step of a contact with friction whose impulses change by this much."""
@@ -362,44 +406,50 @@ def step_of_friction(sy: System, it: Interior, i: int, g: np.ndarray, change: np
     N, w, dN = it.x[first], it.w[first], change[first]
     it.dx[first] = dN
     it.ds[first] = g[first] + epsilon * dN + part * it.p[first]
-    inner = turn = 0.0
+    inverse, longer = 1.0 / w, dN / N
     for k in range(first + 1, end):
-        it.dx[k] = (it.b[k] - g[k] - epsilon * change[k]) / w + it.x[k] * dN / N
-        inner += it.x[k] * it.dx[k]
-    inner *= 2.0 / (1.0 + square_length(it.x, first, end))
+        it.dx[k] = (it.b[k] - g[k] - epsilon * change[k]) * inverse + it.x[k] * longer
+    length2 = square_length(it.x, first, end)
+    inner = tangent_product(it.x, it.dx, first, end)
+    fewer = 2.0 * inner / (1.0 + length2)
     for k in range(first + 1, end):
-        it.dx[k] -= it.x[k] * inner
-        turn += it.x[k] * it.dx[k]
-    spare = spare_friction(sy, it, i)
-    it.dw[first] = (it.a[first] + w * mu * N * turn) / spare - w * dN / N
+        it.dx[k] -= it.x[k] * fewer
+    turn = inner - length2 * fewer
+    spare = 0.5 * mu * N * max(1.0 - length2, ROUNDING)
+    it.dw[first] = (it.a[first] + w * mu * N * turn) / spare - w * longer
 
 
 @kernel
-def step_of(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float,
-            part: float) -> None:  # fmt: skip
-    """Fill v.step, it.dx, it.ds and it.dw for what `aim` has filled; A holds its factors."""
+def find_step(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float, part: float,
+              products: float, tau: float, corrector: bool) -> float:  # fmt: skip
+    """Fill v.step, it.dx, it.ds and it.dw; return how long the step may be, see `longest_step`.
+
+    A holds its factors; what the step is to bring is that of `aim`.
+    """
     fill(isl, v.step, 0.0)
     for i in isl.member:
-        for k in range(sy.row[i], sy.row[i + 1]):
-            v.uk[k] = 0.0
-        respond(sy, isl, it, i, v.uk, epsilon, v.new)
+        aim(sy, i, it, part, products, tau, corrector)
+        respond(sy, isl, it, i, epsilon, v.new)
         add_impulse(sy, i, v.new, v.step)
     block_lu.solve(isl.pattern, isl.trees, isl.A, v.step)
+    longest = 1.0 / KEEP
     for i in isl.member:
         first, end, kind = sy.row[i], sy.row[i + 1], kind_of(sy, i)
         speeds(sy, i, v.step, v.uk)
-        respond(sy, isl, it, i, v.uk, epsilon, v.new)
+        follow_speeds(sy, isl, i, v.uk, v.new)
         if kind == FRICTION:
             step_of_friction(sy, it, i, v.uk, v.new, epsilon, part)
-            continue
-        for k in range(first, end):
-            it.dx[k] = v.new[k]
-        if kind == NORMAL:
-            it.ds[first] = v.uk[first] + epsilon * it.dx[first] + part * it.p[first]
-        elif kind == BOX:
-            low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
-            it.ds[first] = (it.t[first] - it.s[first] * it.dx[first]) / low
-            it.dw[first] = (it.a[first] + it.w[first] * it.dx[first]) / high
+        else:
+            for k in range(first, end):
+                it.dx[k] = v.new[k]
+            if kind == NORMAL:
+                it.ds[first] = v.uk[first] + epsilon * it.dx[first] + part * it.p[first]
+            elif kind == BOX:
+                low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
+                it.ds[first] = (it.t[first] - it.s[first] * it.dx[first]) / low
+                it.dw[first] = (it.a[first] + it.w[first] * it.dx[first]) / high
+        longest = until_boundary(sy, i, it, longest)
+    return longest
 
 
 @inlined
@@ -408,16 +458,31 @@ def until_zero(x: float, dx: float) -> float:
     return -x / dx if dx < 0.0 else np.inf
 
 
-@kernel
+@inlined
 def until_sliding(x: np.ndarray, dx: np.ndarray, first: int, end: int) -> float:
     """Return how long a step may be for rho to stay within the unit ball."""
-    a = b = 0.0
-    for k in range(first + 1, end):
-        a += square(dx[k])
-        b += x[k] * dx[k]
+    a, b = square_length(dx, first, end), tangent_product(x, dx, first, end)
     c = max(1.0 - square_length(x, first, end), ROUNDING)
     root = b + np.sqrt(b * b + a * c)
     return c / root if root > 0.0 else np.inf
+
+
+@inlined
+def until_boundary(sy: System, i: int, it: Interior, t: float) -> float:
+    """Return how long a step may be for a constraint to stay within its boundaries, at most t."""
+    first, kind = sy.row[i], kind_of(sy, i)
+    if kind == PLAIN:
+        return t
+    t = min(t, until_zero(it.s[first], it.ds[first]))
+    if kind == BOX:
+        low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
+        t = min(t, until_zero(low, it.dx[first]), until_zero(high, -it.dx[first]))
+        return min(t, until_zero(it.w[first], it.dw[first]))
+    t = min(t, until_zero(it.x[first], it.dx[first]))
+    if kind == FRICTION:
+        t = min(t, until_zero(it.w[first], it.dw[first]))
+        t = min(t, until_sliding(it.x, it.dx, first, sy.row[i + 1]))
+    return t
 
 
 @kernel
@@ -425,19 +490,7 @@ def longest_step(sy: System, isl: Island, it: Interior) -> float:
     """Return the length of the longest step, at most 1/KEEP, to a boundary."""
     t = 1.0 / KEEP
     for i in isl.member:
-        first, kind = sy.row[i], kind_of(sy, i)
-        if kind == PLAIN:
-            continue
-        t = min(t, until_zero(it.s[first], it.ds[first]))
-        if kind == BOX:
-            low, high = it.x[first] + sy.bound[i], sy.bound[i] - it.x[first]
-            t = min(t, until_zero(low, it.dx[first]), until_zero(high, -it.dx[first]))
-            t = min(t, until_zero(it.w[first], it.dw[first]))
-            continue
-        t = min(t, until_zero(it.x[first], it.dx[first]))
-        if kind == FRICTION:
-            t = min(t, until_zero(it.w[first], it.dw[first]))
-            t = min(t, until_sliding(it.x, it.dx, first, sy.row[i + 1]))
+        t = until_boundary(sy, i, it, t)
     return t
 
 
@@ -453,16 +506,16 @@ def move(sy: System, isl: Island, it: Interior, t: float) -> None:
             it.w[first] += t * it.dw[first]
 
 
-@kernel
-def impulses(sy: System, isl: Island, it: Interior, r_out: np.ndarray) -> None:
-    """Fill the impulses along the rows."""
-    for i in isl.member:
-        first, end = sy.row[i], sy.row[i + 1]
-        for k in range(first, end):
-            r_out[k] = it.x[k]
-        if kind_of(sy, i) == FRICTION:
-            for k in range(first + 1, end):
-                r_out[k] *= sy.mu[i] * it.x[first]
+@inlined
+def fill_impulses(sy: System, i: int, it: Interior, r_out: np.ndarray) -> None:
+    """Fill the impulses along the rows of a constraint."""
+    first, end = sy.row[i], sy.row[i + 1]
+    for k in range(first, end):
+        r_out[k] = it.x[k]
+    if kind_of(sy, i) == FRICTION:
+        limit = sy.mu[i] * it.x[first]
+        for k in range(first + 1, end):
+            r_out[k] *= limit
 
 
 @kernel
@@ -474,6 +527,31 @@ def residual(sy: System, isl: Island, r: np.ndarray, u: np.ndarray) -> float:
         if not miss <= worst:
             worst = miss
     return worst if worst < np.inf else np.inf
+
+
+@kernel
+def look(sy: System, isl: Island, it: Interior, v: Vectors,
+         epsilon: float) -> tuple[float, float]:  # fmt: skip
+    """Fill impulses v.new, their motion v.y and speeds v.u, residuals and derivatives C.
+
+    Returns:
+        The largest residual of a law, infinite if one is NaN, and the gap.
+    """
+    combine(isl, sy.y0, 0.0, sy.y0, v.y)
+    for i in isl.member:
+        fill_impulses(sy, i, it, v.new)
+        add_impulse(sy, i, v.new, v.y)
+    worst, total, count = 0.0, 0.0, 0
+    for i in isl.member:
+        constraint_speeds(sy, i, v.y, v.u)
+        miss = natural_map(sy, i, v.u, v.new)
+        if not miss <= worst:
+            worst = miss
+        sum_of, number = products_after(sy, i, it, 0.0)
+        total += sum_of
+        count += number
+        linearise(sy, isl, i, it, v.u, epsilon)
+    return (worst if worst < np.inf else np.inf), total / max(count, 1)
 
 
 @kernel
@@ -532,23 +610,21 @@ def step_round_fold(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: 
         gap: complementarity.
         direction: 1 where the gap falls along the path, else -1.
     """
-    aim(sy, isl, it, 1.0, 0.0, -gap, False)
-    step_of(sy, isl, it, v, epsilon, 1.0)
+    find_step(sy, isl, it, v, epsilon, 1.0, 0.0, -gap, False)
     keep_tangent(sy, isl, it)
     length2 = local_product(sy, isl, it, it.tx, it.ts, it.tw, it.tx, it.ts, it.tw)
     mix(sy, isl, it, direction, 0.0)
-    along = min(LONG, HALF * longest_step(sy, isl, it))
-    aim(sy, isl, it, 0.0, 1.0, gap, False)
-    step_of(sy, isl, it, v, epsilon, 0.0)
+    along = min(LONG, MOST * longest_step(sy, isl, it))
+    find_step(sy, isl, it, v, epsilon, 0.0, 1.0, gap, False)
     share = local_product(sy, isl, it, it.dx, it.ds, it.dw, it.tx, it.ts, it.tw)
     mix(sy, isl, it, 1.0, -share / (length2 + 1.0))
-    back = min(1.0, HALF * longest_step(sy, isl, it))
+    back = min(1.0, MOST * longest_step(sy, isl, it))
     mix(sy, isl, it, back, direction * along)
 
 
 @kernel
 def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG_work: np.ndarray,
-                scale: float, epsilon: float, tolerance: float, rough: float,
+                scale: float, epsilon: float, tolerance: float, rough: float, patient: bool,
                 limit: int) -> tuple[int, float]:  # fmt: skip
     """Follow the central path to a gap; the impulses of the best point end in v.best.
 
@@ -560,46 +636,45 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
         epsilon: compliance of a step.
         tolerance: of feasibility and complementarity, relative to that scale.
         rough: what suffices relative to the motion that is found.
+        patient: whether to go on for longer without progress.
         limit: iterations.
 
     Returns:
         Iterations, and what was reached of that tolerance.
     """
-    impulses(sy, isl, it, v.best)
-    least, stalled, count, turns = np.inf, 0, 0, 0
+    least, stalled, count, turns, before = np.inf, 0, 0, 0, np.inf
     while True:
-        impulses(sy, isl, it, v.new)
-        rebuild(sy, isl, v.new, v.y, v.u)
-        miss = residual(sy, isl, v.new, v.u) / scale
+        miss, gap = look(sy, isl, it, v, epsilon)
+        miss /= scale
         enough = miss <= tolerance or miss * scale <= rough * norm(isl, v.y)
         stalled = 0 if miss < HARDLY * least else stalled + 1
-        if miss < least:
+        if miss < least or count == 0:
             least = miss
-            impulses(sy, isl, it, v.best)
-        stops = stalled > (LATE_STALLED if least <= LATE else STALLED)
+            store(sy, isl, v.new, v.best)
+        stops = stalled > (LATE_STALLED if least <= LATE else (PATIENT if patient else STALLED))
         if enough or stops or count == limit or not miss < np.inf:
             return count, least
         count += 1
-        gap = gap_after(sy, isl, it, 0.0)
-        linearise(sy, isl, it, v, epsilon)
         assemble(sy, isl, size, CG_work)
         block_lu.factor(isl.pattern, isl.trees, isl.A, TINY)
         direction = block_lu.determinant_sign(isl.pattern, isl.trees, isl.A)
+        if turns == 0 and gap > NO_GAIN * before:
+            turns = TURNS
+        before = gap
         if direction < 0.0 or turns > 0:
             step_round_fold(sy, isl, it, v, epsilon, gap, direction)
             move(sy, isl, it, min(1.0, NEAR * longest_step(sy, isl, it)))
             turns = turns - 1 if direction > 0.0 else TURNS
+            before = np.inf
             continue
-        aim(sy, isl, it, 1.0, 1.0, 0.0, False)
-        step_of(sy, isl, it, v, epsilon, 1.0)
-        left = gap_after(sy, isl, it, min(longest_step(sy, isl, it), 1.0))
-        left = min(left / gap, 1.0) if gap > 0.0 else 0.0
-        aim(sy, isl, it, 1.0, 1.0, left * left * left * gap, True)
-        step_of(sy, isl, it, v, epsilon, 1.0)
-        t = min(max(KEEP, 1.0 - left) * longest_step(sy, isl, it), 1.0)
+        t = min(find_step(sy, isl, it, v, epsilon, 1.0, 1.0, 0.0, False), 1.0)
+        left = min(gap_after(sy, isl, it, t) / gap, 1.0) if gap > 0.0 else 0.0
+        part = left * left * left
+        if square(miss * scale) > LAGS * gap:
+            part = max(part, CENTRE)
+        t = find_step(sy, isl, it, v, epsilon, 1.0, 1.0, part * gap, True)
+        t = min(max(KEEP, 1.0 - left) * t, 1.0)
         if t < SHORT:  # second-order terms mislead where a first-order step is too long by far
-            aim(sy, isl, it, 1.0, 1.0, gap, False)
-            step_of(sy, isl, it, v, epsilon, 1.0)
-            t = min(KEEP * longest_step(sy, isl, it), 1.0)
+            t = min(KEEP * find_step(sy, isl, it, v, epsilon, 1.0, 1.0, gap, False), 1.0)
+            turns = TURNS if t < SHORT else 0
         move(sy, isl, it, t)
-        turns = TURNS if t < SHORT else 0

@@ -5,19 +5,21 @@
    all contacts stick that are to be pressed, because where they can, they do; at last those in
    which only contacts are pressed that touch already;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
-   that it ends in, and Newton's method from its end (`proximal.approach`);
+   that it ends in, and Newton's method from its end (`proximal.approach`); before it, in a step
+   that looks ahead and may be solved several times, 5 and the states that this ends in;
 4. small islands: convex problems that come nearer to Coulomb's law (`relaxation.solve_relaxed`),
    and Newton's method from their answers: contacts that jam;
 5. the interior-point method (`interior_point`) and Newton's method from where it ends; in large
-   islands first from the impulses of a resumed solve, if it is one, then from nothing;
+   islands first from the impulses of a resumed solve, if it is one, then from nothing, twice;
 6. splitting (`splitting.iterate_splitting`), the states that it ends in, as in 2, and Newton's
    method from there; both again, with ever more iterations, and with Gauss-Seidel sweeps
    (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time. Sweeps depend on the
    order of constraints; nothing else does;
 7. large islands: the path of vanishing compliance, as small ones in 3.
 
-A caller that only wants to know roughly where a motion leads gets an answer of residual
-`Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
+An island is large from a few constraints on where a step looks ahead (`is_large`). A caller that
+only wants to know roughly where a motion leads gets an answer of residual `Numbers.rough` from
+them, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. It never depends on the last
 step: its impulses are taken only where bodies rest or move on with the very velocities that they
@@ -93,13 +95,14 @@ NEEDED, RESIDUAL, FACTORISATIONS, ISLANDS, JAMMED, RUNG, BY_RUNG = range(7)
 REPORT = BY_RUNG + len(Rung)
 
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
-LARGE = 40  # constraints of an island for which the interior-point method is the shorter way
+LARGE = 40  # constraints up to which an island gets the limit of vanishing compliance
+FEW = 4  # the same in a step that looks ahead, where the interior-point method comes before it
 LARGE_CHANGES = 3  # systems of given states there, where it seems to come to rest
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
-START = 0.1  # impulses over speeds to begin with
-PATH_STEPS = 90  # of the interior-point method
+STARTS = (1.0, 100.0)  # impulses over speeds to begin with: one way may be lost, the other not
+PATH_STEPS = 150  # of the interior-point method
 PATH_NEWTON, PATH_INNER = 80, 8  # Newton steps from there
 WORTH = 1e-4  # residual up to which they lead to an answer
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
@@ -129,6 +132,12 @@ class Work(NamedTuple):
     interior: Interior
     CG: np.ndarray
     shift: np.ndarray  # (n,)
+
+
+@kernel
+def goes_inside(isl: Island, o: Numbers) -> bool:
+    """Return whether the interior-point method comes next where given states do not solve."""
+    return isl.member.shape[0] > (FEW if o.rough > 0.0 or o.resumed else LARGE)
 
 
 @kernel
@@ -523,23 +532,23 @@ def solve_by_path(sy: System, isl: Island, size: int, wk: Work, near: bool, o: N
     """Solve an island by the interior-point method, and by Newton's method from where it ends.
 
     It begins at the impulses that are kept, if these are `near` an answer, and from nothing
-    otherwise, or where that fails. A residual of `goal` suffices if it is not more than that part
-    of the motion that is found.
+    otherwise, or where that fails; for an exact answer twice, if need be. A residual of `goal`
+    suffices if it is not more than that part of the motion that is found.
 
     Returns:
         The residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
     rough = PATH_ROUGH * goal if goal > o.certificate else 0.0
-    for turn in range(0 if near else 1, 2):
+    for turn in range(0 if near else 1, 2 if rough > 0.0 else 3):
         if turn == 0:
             store(sy, isl, wk.kept, v.r)
-            scale = begin_near(sy, isl, wk.interior, v, START)
+            scale = begin_near(sy, isl, wk.interior, v)
         else:
-            scale = begin(sy, isl, wk.interior, v, START)
+            scale = begin(sy, isl, wk.interior, v, STARTS[0] if turn == 1 else STARTS[1])
         count, _ = follow_path(
             sy, isl, size, v, wk.interior, wk.CG, scale, o.little_compliance, PATH, rough,
-            PATH_STEPS,
+            turn > 0 and rough == 0.0, PATH_STEPS,
         )  # fmt: skip
         total += count
         store(sy, isl, v.best, v.r)
@@ -611,22 +620,24 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         The rung, the residual of the impulses, left in v.r, and the factorisations.
     """
     v, rung, total, found = wk.v, STATES, 0, False
+    inside = goes_inside(isl, o)
+    tried = inside and o.resumed  # these states have been tried
     guess_states(sy, isl, v.u, state)
     for i in isl.member:
         wk.shift[i] = state[i]
-    if not warm or slides(sy, isl, state):
+    if not tried and (not warm or slides(sy, isl, state)):
         make_stick(sy, isl, state)
         miss, total = try_sticking(sy, isl, size, wk, state, o, sigma, np.inf)
         found = miss <= o.certificate
         least = miss if found else least
         for i in isl.member:
             state[i] = state[i] if found else int(wk.shift[i])
-    if warm and not found:
+    if warm and not found and not tried:
         if any_slides(isl, state):  # as they did
             relative_speeds(sy, isl, sy.before, v.u)
         found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
         total += count
-    if warm and not found:
+    if warm and not found and not tried:
         for i in isl.member:
             state[i] = int(wk.shift[i])
         if open_apart(sy, isl, state):
@@ -634,16 +645,24 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
             relative_speeds(sy, isl, sy.before, v.u)
             found, least, count = try_states(sy, isl, size, wk, state, o, sigma, least)
             total += count
+    if inside and not found and least > o.certificate:
+        rung = INTERIOR
+        least, count = solve_by_path(sy, isl, size, wk, tried, o, sigma, least, o.certificate)
+        total += count
+        if least <= o.certificate:
+            store(sy, isl, wk.kept, v.r)
+            least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
+            total += count
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
-    tested = True  # whether wk.shift still says which contacts were tried as stuck
+    tested = not tried  # whether wk.shift still says which contacts were tried as stuck
     if not found and least > o.certificate:
         tested = False
         rung = RELAXATION
         least, count = solve_by_relaxation(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
-    if not found and least > o.certificate:
+    if not found and least > o.certificate and not inside:
         rung = INTERIOR
         least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
         total += count
@@ -718,7 +737,7 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     v = wk.v
     exact = rounding(isl)
     large = isl.member.shape[0] > LARGE
-    from_nothing = not (large and o.resumed)
+    from_nothing = not (o.resumed and goes_inside(isl, o))
     if from_nothing:
         clear(sy, isl, v.r)
     relative_speeds(sy, isl, sy.y0, v.free)
@@ -743,3 +762,21 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
     report[RUNG] = max(report[RUNG], rung)
     report[BY_RUNG + rung] += 1.0
     return least
+
+
+@kernel
+def solve_roughly(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                  report: np.ndarray) -> float:  # fmt: skip
+    """Solve a large island without Coulomb friction roughly, by the interior-point method.
+
+    Impulses are left in v.r. Return their relative residual; infinite if `Numbers.rough` of the
+    motion is not reached.
+    """
+    v = wk.v
+    clear(sy, isl, wk.kept)
+    sigma = scale_of(sy, isl, sy.y0, wk.kept)
+    least, total = solve_by_path(sy, isl, size, wk, False, o, sigma, np.inf, o.rough)
+    least = recall(sy, isl, wk, state, o)
+    report[FACTORISATIONS] += total
+    enough = least * scale_of(sy, isl, v.y, v.r) <= o.rough * norm(isl, v.y)
+    return least if enough else np.inf

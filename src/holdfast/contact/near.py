@@ -26,7 +26,7 @@ from holdfast.contact.arrays import (
     row_speed,
 )
 from holdfast.contact.ladder import NEEDED
-from holdfast.contact.options import Numbers, resume
+from holdfast.contact.options import Numbers, asked
 from holdfast.contact.reduce import solve_reduced
 from holdfast.contact.solve import begin_report, most_memory
 
@@ -66,7 +66,7 @@ def solve_near(a: Arrays, f: Factors, answer: Answer, work: np.ndarray, words: n
     while left_out >= max(WORTH, PART * n) and rounds < ROUNDS:
         status = solve_chosen(a, f, answer, chosen, work[n:], words[n:], o)
         answer.report[NEEDED] += n
-        o = resume(o)
+        o = asked(o, o.rough, True)  # it goes on from an answer of a part of its problem
         if status != _SOLVED and status != _APPROXIMATE:
             break
         added = add_exceeded(a, answer, chosen)

@@ -52,18 +52,22 @@ class Vectors(NamedTuple):
 @fast_inlined
 def _add_point_product(G: np.ndarray, at: int, CG: np.ndarray, A_inout: np.ndarray,
                        block: int) -> None:  # fmt: skip
-    """Add that product for a contact with sliding friction and a free body, row by row."""
+    """Add that product for a contact with sliding friction and a free body, row by row.
+
+    A row is read before any of it is written, so that its entries may be computed at once.
+    """
     p, q = vector(CG, 0, FREE_BODY), vector(CG, FREE_BODY, FREE_BODY)
     r = vector(CG, 2 * FREE_BODY, FREE_BODY)
     for i in range(FREE_BODY):
         a, b, c = G[at + i], G[at + FREE_BODY + i], G[at + 2 * FREE_BODY + i]
         out = vector(A_inout, block + i * FREE_BODY, FREE_BODY)
-        out[0] += a * p[0] + b * q[0] + c * r[0]
-        out[1] += a * p[1] + b * q[1] + c * r[1]
-        out[2] += a * p[2] + b * q[2] + c * r[2]
-        out[3] += a * p[3] + b * q[3] + c * r[3]
-        out[4] += a * p[4] + b * q[4] + c * r[4]
-        out[5] += a * p[5] + b * q[5] + c * r[5]
+        s = out[0] + (a * p[0] + b * q[0] + c * r[0])
+        t = out[1] + (a * p[1] + b * q[1] + c * r[1])
+        u = out[2] + (a * p[2] + b * q[2] + c * r[2])
+        v = out[3] + (a * p[3] + b * q[3] + c * r[3])
+        w = out[4] + (a * p[4] + b * q[4] + c * r[4])
+        x = out[5] + (a * p[5] + b * q[5] + c * r[5])
+        out[0], out[1], out[2], out[3], out[4], out[5] = s, t, u, v, w, x
 
 
 @fast_inlined
@@ -74,8 +78,51 @@ def _times_point(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarr
     for e in range(POINT):
         a, b, d = C[c + e * POINT], C[c + e * POINT + 1], C[c + e * POINT + 2]
         out = vector(CG_out, e * FREE_BODY, FREE_BODY)
-        for j in range(FREE_BODY):
+        s = a * p[0] + b * q[0] + d * r[0]
+        t = a * p[1] + b * q[1] + d * r[1]
+        u = a * p[2] + b * q[2] + d * r[2]
+        v = a * p[3] + b * q[3] + d * r[3]
+        w = a * p[4] + b * q[4] + d * r[4]
+        x = a * p[5] + b * q[5] + d * r[5]
+        out[0], out[1], out[2], out[3], out[4], out[5] = s, t, u, v, w, x
+
+
+@fast_inlined
+def _times_point_of_tree(C: np.ndarray, c: int, G: np.ndarray, at: int, CG_out: np.ndarray,
+                         size: int) -> None:  # fmt: skip
+    """Fill CG with that product for a tree of any size."""
+    p, q, r = vector(G, at, size), vector(G, at + size, size), vector(G, at + 2 * size, size)
+    for e in range(POINT):
+        a, b, d = C[c + e * POINT], C[c + e * POINT + 1], C[c + e * POINT + 2]
+        out = vector(CG_out, e * size, size)
+        for j in range(size):
             out[j] = a * p[j] + b * q[j] + d * r[j]
+
+
+@fast_inlined
+def _add_rows_of_point(G: np.ndarray, at: int, CG: np.ndarray, rows: int, columns: int,
+                       A_inout: np.ndarray, block: int) -> None:  # fmt: skip
+    """Add that product for three rows of a contact and a tree, two rows of the block at a time.
+
+    Each number of the block is read and written once, not for every row of the contact.
+    """
+    p, q = vector(CG, 0, columns), vector(CG, columns, columns)
+    r = vector(CG, 2 * columns, columns)
+    for i in range(0, rows - 1, 2):
+        a, b, c = G[at + i], G[at + rows + i], G[at + 2 * rows + i]
+        d, e, f = G[at + i + 1], G[at + rows + i + 1], G[at + 2 * rows + i + 1]
+        one = vector(A_inout, block + i * columns, columns)
+        two = vector(A_inout, block + (i + 1) * columns, columns)
+        for j in range(columns):
+            x, y, z = p[j], q[j], r[j]
+            one[j] += a * x + b * y + c * z
+            two[j] += d * x + e * y + f * z
+    if rows % 2 == 1:
+        i = rows - 1
+        a, b, c = G[at + i], G[at + rows + i], G[at + 2 * rows + i]
+        one = vector(A_inout, block + i * columns, columns)
+        for j in range(columns):
+            one[j] += a * p[j] + b * q[j] + c * r[j]
 
 
 @fast_kernel
@@ -85,14 +132,13 @@ def _add_product(G: np.ndarray, at: int, CG: np.ndarray, dim: int, rows: int, co
     if dim == POINT and rows == FREE_BODY and columns == FREE_BODY:
         _add_point_product(G, at, CG, A_inout, block)
         return
-    if rows == FREE_BODY and columns == FREE_BODY:
-        for e in range(dim):
-            for i in range(FREE_BODY):
-                t = G[at + e * FREE_BODY + i]
-                for j in range(FREE_BODY):
-                    A_inout[block + i * FREE_BODY + j] += t * CG[e * FREE_BODY + j]
-        return
-    for e in range(dim):
+    first = 0
+    while first + POINT <= dim:
+        _add_rows_of_point(
+            G, at + first * rows, CG[first * columns :], rows, columns, A_inout, block
+        )
+        first += POINT
+    for e in range(first, dim):
         right = CG[e * columns : e * columns + columns]
         for i in range(rows):
             t = G[at + e * rows + i]
@@ -121,10 +167,11 @@ def assemble(sy: System, isl: Island, size: int, CG_work: np.ndarray) -> None:
         for q in range(sy.panel[i], sy.panel[i + 1]):
             t = sy.panel_tree[q]
             columns, at, place = sy.tree[t + 1] - sy.tree[t], sy.panel_at[q], isl.place[t]
-            of_point = dim == POINT and columns == FREE_BODY
-            if of_point:
+            if dim == POINT and columns == FREE_BODY:
                 _times_point(isl.C, c, sy.G, at, CG_work)
-            for e in range(0 if of_point else dim):
+            elif dim == POINT:
+                _times_point_of_tree(isl.C, c, sy.G, at, CG_work, columns)
+            for e in range(0 if dim == POINT else dim):
                 row = CG_work[e * columns : e * columns + columns]
                 for j in range(columns):
                     row[j] = 0.0

@@ -110,7 +110,7 @@ def solve_held(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: n
         if done:
             return least
         return solve_island(sy, isl, size, wk, state, True, least, o, report)
-    miss, count = solve_convex(sy, isl, size, wk.v, wk.CG, wk.shift, state, o)
+    miss, count = solve_convex(sy, isl, size, wk.v, wk.CG, wk.shift, wk.start, state, False, o)
     report[FACTORISATIONS] += count
     report[BY_RUNG + STATES] += 1.0
     return miss
@@ -199,7 +199,7 @@ def press(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: np.nda
         speeds(sy, i, v.trial, v.u)
         for k in range(sy.row[i], sy.row[i + 1]):
             sy.c[k] -= v.u[k]
-    _, count = solve_convex(sy, isl, size, v, wk.CG, wk.shift, state, o)
+    _, count = solve_convex(sy, isl, size, v, wk.CG, wk.shift, wk.start, state, False, o)
     report[FACTORISATIONS] += count
     store(sy, isl, given, sy.c)
     for i in isl.member:

@@ -100,12 +100,12 @@ class Numbers(NamedTuple):
 
 
 @kernel
-def resume(o: Numbers) -> Numbers:
-    """Return the same, for a solve that goes on from an answer of a part of its problem."""
+def asked(o: Numbers, rough: float, resumed: bool) -> Numbers:
+    """Return the same, for a solve of which this is asked; see `Numbers`."""
     return Numbers(
         o.certificate, o.stop, o.approximate, o.canonical_compliance, o.active_compliance,
         o.least_compliance, o.little_compliance, o.last_compliance, o.on_path, o.on_fold,
-        o.on_limit, o.split, o.settled, o.contradicts, o.zero_row, o.rough, True,
+        o.on_limit, o.split, o.settled, o.contradicts, o.zero_row, rough, resumed,
     )  # fmt: skip
 
 

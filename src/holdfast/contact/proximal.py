@@ -37,10 +37,11 @@ from holdfast.linalg import block_lu
 TINY = 1e-14  # pivots of a Newton matrix, whose diagonal is at least about one
 HALVINGS = 4  # of a Newton step, at most: shorter ones lead nowhere
 DECREASE = 1e-4  # of |R| that a full Newton step must bring
+NEAR_LEAST = 1e-5  # the least compliance of that step: rounding would decide with less
 INNER = 6  # Newton steps of one proximal step
 INEXACT = 0.1  # part of the residual of the law to which a proximal step is solved
 FIRST = 30.0  # compliance of the first proximal step, over the root of the residual
-NEAR_FIRST = 10.0  # the same over the residual itself, near an answer
+NEAR_FIRST = 1e5  # the same over the residual itself, near an answer
 
 
 @kernel
@@ -131,13 +132,15 @@ def approach(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray
     least, total, fails = miss, 0, 0
     rho = min(max(FIRST * np.sqrt(miss), o.canonical_compliance), 1.0)
     if near:
-        rho = min(max(NEAR_FIRST * miss, o.least_compliance), o.canonical_compliance)
+        rho = min(max(NEAR_FIRST * miss, NEAR_LEAST), o.canonical_compliance)
     while total < limit and least > tolerance and fails < 4 + limit // 4:
         begin_at(sy, isl, v)
         target = INEXACT * max(tolerance, min(miss, 1.0)) * sigma
         count, left = settle(sy, isl, size, v, CG_work, rho, target, inner, False)
         total += max(count, 1)
         if not left <= 10.0 * target:
+            if least <= o.certificate:
+                break
             fails += 1
             rho = min(4.0 * rho, 10.0)
             continue

@@ -19,6 +19,7 @@ from holdfast.contact.ladder import (
     FACTORISATIONS,
     ISLANDS,
     JAMMED,
+    LARGE,
     NEEDED,
     REPORT,
     RESIDUAL,
@@ -28,6 +29,7 @@ from holdfast.contact.ladder import (
     has_friction,
     is_rounding,
     solve_island,
+    solve_roughly,
     sum_sizes,
     take_last,
 )
@@ -371,15 +373,19 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
                 clear(sy, isl, v.r)
             relative_speeds(sy, isl, sy.y0, v.free)
             predict_states(sy, isl, v.free, v.d, v.uk, out.state)
+        enough = o.rough > 0.0 and (grips or friction)  # whatever is found
         if grips:
             miss = search(a, sy, isl, size, wk, out.state, held, freed, o, out.report)
         elif friction:
             miss = solve_island(sy, isl, size, wk, out.state, warm, miss, o, out.report)
-        else:
-            miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, out.state, o)
+        elif o.rough > 0.0 and members.shape[0] > LARGE:
+            miss = solve_roughly(sy, isl, size, wk, out.state, o, out.report)
+            enough = miss < np.inf
+        if not (grips or friction or enough):
+            miss, count = solve_convex(sy, isl, size, v, CG, wk.shift, wk.start, out.state, True, o)
             out.report[FACTORISATIONS] += count
             out.report[BY_RUNG + STATES] += 1.0
-        if not miss <= o.certificate and o.rough == 0.0:
+        if not (enough or miss <= o.certificate):
             status = max(status, APPROXIMATE if miss <= o.approximate else FAILED)
         finish(a, sy, isl, v, miss, out)
     recover_velocity(a, used, f, v.y, out.velocity)

@@ -338,9 +338,14 @@ def add_point(G: np.ndarray, at: int, s: int, x: float, y: float, z: float, y_in
         return
     out = vector(y_inout, o, s)
     a, b, c = vector(G, at, s), vector(G, at + s, s), vector(G, at + 2 * s, s)
-    if s == FREE_BODY:
-        for j in range(FREE_BODY):
-            out[j] += a[j] * x + b[j] * y + c[j] * z
+    if s == FREE_BODY:  # all is read before any is written: entries may be computed at once
+        p = out[0] + (a[0] * x + b[0] * y + c[0] * z)
+        q = out[1] + (a[1] * x + b[1] * y + c[1] * z)
+        r = out[2] + (a[2] * x + b[2] * y + c[2] * z)
+        u = out[3] + (a[3] * x + b[3] * y + c[3] * z)
+        v = out[4] + (a[4] * x + b[4] * y + c[4] * z)
+        w = out[5] + (a[5] * x + b[5] * y + c[5] * z)
+        out[0], out[1], out[2], out[3], out[4], out[5] = p, q, r, u, v, w
     else:
         for j in range(s):
             out[j] += a[j] * x + b[j] * y + c[j] * z

@@ -102,13 +102,18 @@ def order_trees(adjacent: np.ndarray, count: int, tree: np.ndarray, begin: np.nd
 
 
 @fast_kernel
-def factor_block(A_inout: np.ndarray, at: int, s: int, tiny: float) -> bool:
-    """LU factors of a diagonal block in place; False if a pivot is not positive."""
+def factor_block(A_inout: np.ndarray, at: int, s: int, tiny: float, ends: bool) -> bool:
+    """LU factors of a diagonal block in place; False if a pivot is not positive.
+
+    If asked for, it ends there.
+    """
     good = True
     for k in range(s):
         row = A_inout[at + k * s : at + k * s + s]
         if not row[k] > tiny:
             good = False
+            if ends:
+                break
             if abs(row[k]) <= tiny:
                 row[k] = tiny
         inverse = 1.0 / row[k]
@@ -235,7 +240,7 @@ def factor(pattern: Pattern, count: int, A_inout: np.ndarray, tiny: float) -> bo
     good = True
     for k in range(count):
         s, pivot = pattern.size[k], pattern.at[k, k]
-        good = factor_block(A_inout, pivot, s, tiny) and good
+        good = factor_block(A_inout, pivot, s, tiny, False) and good
         for p in range(pattern.later_count[k]):
             i = pattern.later[k, p]
             _divide_right(A_inout, pattern.at[i, k], pattern.size[i], pivot, s)
@@ -255,6 +260,12 @@ def factor(pattern: Pattern, count: int, A_inout: np.ndarray, tiny: float) -> bo
 def _subtract_times(A: np.ndarray, at: int, rows: int, columns: int, x: np.ndarray,
                     y_inout: np.ndarray) -> None:  # fmt: skip
     """Subtract a block times x from y."""
+    if columns == SIX:
+        p, q, r, u, v, w = x[0], x[1], x[2], x[3], x[4], x[5]
+        for i in range(rows):
+            a = A[at + i * SIX : at + i * SIX + SIX]
+            y_inout[i] -= (a[0] * p + a[1] * q + a[2] * r) + (a[3] * u + a[4] * v + a[5] * w)
+        return
     for i in range(rows):
         t = 0.0
         a = A[at + i * columns : at + i * columns + columns]

@@ -35,7 +35,7 @@ from holdfast.mujoco import c_api, reach, structs
 from holdfast.mujoco._mj import mujoco
 from holdfast.mujoco.constraints import CONTACT, NO_SLIP, Constraints, law_of, takes_part
 from holdfast.mujoco.contact_rows import normal_speed
-from holdfast.mujoco.meeting import DOUBTFUL, NONE, who_may_meet
+from holdfast.mujoco.meeting import DOUBTFUL, NONE, stays_within_margins, who_may_meet
 from holdfast.mujoco.normals import drop_wrong, find_doubtful
 from holdfast.mujoco.separation import is_checked, smaller
 from holdfast.mujoco.sleep import collide_trial
@@ -108,6 +108,8 @@ def look_ahead(
         return NOTHING
     d = data_at(s.data)
     before = known = np.int64(d.ncon)
+    if before == 0 and stays_within_margins(s, velocity):
+        return NOTHING
     found = NOTHING
     move_trial(s, api, s.velocity, s.h)
     meet = who_may_meet(s, api)
@@ -115,6 +117,8 @@ def look_ahead(
         return NOTHING
     if meet == DOUBTFUL:
         list_touching(s, api)
+        if not any_deep(data_at(s.trial), -s.sunk * s.size):
+            return NOTHING
         found = correct_gaps(s, api, arrays, cs, velocity, before, known)
         known = np.int64(d.ncon)
     collide_trial(s, api)

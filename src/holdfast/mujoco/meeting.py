@@ -4,8 +4,12 @@ The bodies stand where the motion leads. No point of a geom is displaced by more
 its centre and the chord of its turn, and as seen from another geom by no more than what this is in
 the other's frame. So
 
-* two geoms that are not listed do not meet, if neither has been displaced by more than its margin;
-  but not all boxes within margins are listed, so each pair of them is looked at;
+* two geoms that are not listed do not meet, if neither has been displaced by more than its margin
+  against the drift that margins are measured against; but not all boxes within margins are listed,
+  so each pair of them is looked at;
+* where nothing is listed, velocities say so without a look, with a bound of what they leave out:
+  with the turns of all joints before a geom in sum T, their shifts S, and L the farthest of their
+  axes, constant rates accelerate its points by no more than ``T^2 L + 2 T S``;
 * two that are listed do not meet, if one has been displaced as seen from the other by less than
   their distance, or by next to nothing, or if they are apart along their former normal.
 
@@ -58,20 +62,22 @@ QUESTIONS = 12  # pairs that are asked about at most: more take longer than a li
 
 
 @kernel
-def displaced(here: Any, there: Any, g: int, radius: float) -> float:
-    """Return how far any point of a geom is at most from where it was.
+def displaced(here: Any, there: Any, g: int, radius: float, drift: np.ndarray, h: float) -> float:
+    """Return how far any point of a geom is at most from where the drift would have led it.
 
     Args:
         here: data of the beginning.
         there: data of the end.
         g: the geom.
         radius: of a ball about it.
+        drift: a velocity.
+        h: for how long.
     """
     old, new = floats(here.geom_xpos + 24 * g, 1, 3)[0], floats(there.geom_xpos + 24 * g, 1, 3)[0]
     R, S = floats(here.geom_xmat + 72 * g, 1, 9)[0], floats(there.geom_xmat + 72 * g, 1, 9)[0]
     shift = turn = 0.0
     for e in range(3):
-        shift += square(new[e] - old[e])
+        shift += square(new[e] - old[e] - h * drift[e])
     for e in range(9):
         turn += square(S[e] - R[e])
     return np.sqrt(shift) + radius * np.sqrt(0.5 * turn)
@@ -100,17 +106,81 @@ def displaced_from(here: Any, there: Any, a: int, b: int, radius: float) -> floa
 
 @kernel
 def any_beyond_margin(s: Any) -> bool:
-    """Return whether a geom that can touch others has been displaced by more than its margin."""
+    """Return whether a geom that can touch others has been displaced by more than its margin.
+
+    The margins of geoms that do not move reach at least as far as the drift.
+    """
     here, there = data_at(s.data), data_at(s.trial)
     radius, margin = floats(s.radius, 1, s.ngeom)[0], floats(s.geom_margin, 1, s.ngeom)[0]
     kinds = integers(s.geom_contype, 1, s.ngeom)[0]
     others = integers(s.geom_conaffinity, 1, s.ngeom)[0]
+    drift = floats(s.drift, 1, 3)[0]
     for g in words(s.moving, 1, s.nmoving)[0]:
         if s.npair == 0 and kinds[g] == 0 and others[g] == 0:
             continue
-        if not displaced(here, there, g, radius[g]) <= margin[g]:
+        if not displaced(here, there, g, radius[g], drift, s.h) <= margin[g]:
             return True
     return False
+
+
+@kernel
+def follow_joints(s: Any, velocity: np.ndarray, twist_out: np.ndarray) -> None:
+    """Fill what the joints up to each coordinate do together, (nv, 9).
+
+    That is the motion of the body behind it as in `cvel`, the sums of turns and of shifts, and the
+    distance of the farthest axis from the centre of the tree.
+    """
+    cdof = floats(data_at(s.data).cdof, s.nv, 6)
+    parent = integers(s.dof_parentid, 1, s.nv)[0]
+    for j in range(s.nv):
+        i, out = np.int64(parent[j]), twist_out[j]
+        for e in range(9):
+            out[e] = twist_out[i, e] if i >= 0 else 0.0
+        turn = lever = 0.0
+        for e in range(3):
+            turn += square(cdof[j, e])
+            lever += square(cdof[j, 3 + e])
+            out[e] += cdof[j, e] * velocity[j]
+            out[3 + e] += cdof[j, 3 + e] * velocity[j]
+        if turn > 0.0:
+            out[6] += np.sqrt(turn) * abs(velocity[j])
+            out[8] = max(out[8], np.sqrt(lever / turn))
+        else:
+            out[7] += np.sqrt(lever) * abs(velocity[j])
+
+
+@kernel
+def stays_within_margins(s: Any, velocity: np.ndarray) -> bool:
+    """Return whether a motion surely displaces no geom by more than its margin.
+
+    Bodies need not be moved for it. Nothing is known of boxes: see `any_boxes_meet`.
+    """
+    if s.nboxes > 0:
+        return False
+    d, twist, h = data_at(s.data), floats(s.twist, s.nv, 9), s.h
+    follow_joints(s, velocity, twist)
+    body, last = integers(s.geom_body, 1, s.ngeom)[0], words(s.last_dof, 1, s.nbody)[0]
+    root, radius = integers(s.geom_root, 1, s.ngeom)[0], floats(s.radius, 1, s.ngeom)[0]
+    place, centre = floats(d.geom_xpos, s.ngeom, 3), floats(d.subtree_com, s.nbody, 3)
+    kinds = integers(s.geom_contype, 1, s.ngeom)[0]
+    others = integers(s.geom_conaffinity, 1, s.ngeom)[0]
+    drift, margin = floats(s.drift, 1, 3)[0], floats(s.geom_margin, 1, s.ngeom)[0]
+    for g in words(s.moving, 1, s.nmoving)[0]:
+        if s.npair == 0 and kinds[g] == 0 and others[g] == 0:
+            continue
+        w, c = twist[last[body[g]]], centre[root[g]]
+        x, y, z = place[g, 0] - c[0], place[g, 1] - c[1], place[g, 2] - c[2]
+        p = w[3] + w[1] * z - w[2] * y - drift[0]
+        q = w[4] + w[2] * x - w[0] * z - drift[1]
+        r = w[5] + w[0] * y - w[1] * x - drift[2]
+        spin = np.sqrt(square(w[0]) + square(w[1]) + square(w[2]))
+        turns, shifts = h * w[6], h * w[7]
+        lever = np.sqrt(x * x + y * y + z * z) + radius[g] + w[8]
+        lever += turns * lever + shifts  # where the step ends
+        bends = 0.5 * turns * (turns * lever + 2.0 * shifts)
+        if not h * (np.sqrt(p * p + q * q + r * r) + spin * radius[g]) + bends <= margin[g]:
+            return False
+    return True
 
 
 @kernel

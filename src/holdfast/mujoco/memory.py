@@ -118,7 +118,8 @@ class StepMemory:
             warned=np.zeros((0, 2), dtype=np.int64), free=np.zeros(own.nv), row=np.zeros(own.nv),
             last_dof=_last_dofs(model), boxes=boxes,
             energy=np.zeros(3 * own.nbody), displacement=np.zeros(own.nv),
-            now=np.zeros(2, dtype=np.int64), row_numbers=np.zeros(2 * _most_rows(own)),
+            drift=np.zeros(3), twist=np.zeros((own.nv, 9)), now=np.zeros(2, dtype=np.int64),
+            row_numbers=np.zeros(2 * _most_rows(own)),
         )  # fmt: skip
         self._uncouple()
         self._grow(0, 16)

@@ -87,7 +87,7 @@ class StepOptions:
     similar_normal: float = 0.9
     same_normal: float = 0.9999
     lookahead_rounds: int = 10
-    rough: float = 1e-3
+    rough: float = 1e-2
     near: float = 1e-4
     certificate: float = SOLVER.certificate
     approximate: float = SOLVER.approximate

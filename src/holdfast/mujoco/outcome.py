@@ -17,6 +17,8 @@ from holdfast.contact.solution import ContactSolution
 from holdfast.contact.solved import RESTING
 from holdfast.mujoco.constraints import Kind
 
+CLOSED = 1e-9  # part of the terms of a speed up to which a contact that parts counts as closed
+
 
 @dataclass(eq=False)
 class Outcome:
@@ -72,7 +74,7 @@ class Outcome:
         contacts = np.flatnonzero(self.kind == Kind.CONTACT)
         first = self.row[contacts]
         scale = np.abs(self.J[first]) @ np.abs(self.velocity) + np.abs(self.target[first])
-        closed = self.J[first] @ self.velocity - self.target[first] <= 1e-9 * scale
+        closed = self.J[first] @ self.velocity - self.target[first] <= CLOSED * scale
         acts = np.logical_or.reduceat(np.append(self.impulse != 0.0, False), self.row[:-1])
         return contacts[closed | acts[contacts]]
 

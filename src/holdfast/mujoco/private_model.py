@@ -78,6 +78,7 @@ class PrivateModel:
         self._opt = own.opt
         self._margins = (own.pair_geom1, own.pair_geom2, own.geom_margin, own.geom_gap,
                          own.body_margin, own.pair_margin, own.pair_gap)  # fmt: skip
+        self._drift = np.zeros(3)
         self.h, self.integrator, self.user_flags, self.enabled, self.cone = 0.0, 0, 0, 0, 0
         self.follow()
 
@@ -142,8 +143,8 @@ class PrivateModel:
         self._opt.o_margin = set_margins(
             data.cvel, data.geom_xpos, data.subtree_com, self._opt.gravity, self.geom_body,
             self.root, self.moving, self.radius, own.geom_contype, own.geom_conaffinity,
-            *self._margins, self.user.geom_margin, self.user.pair_margin, h, DEFAULT.speed_reserve,
-            DEFAULT.gravity_reserve, DEFAULT.size_reserve,
+            *self._margins, self.user.geom_margin, self.user.pair_margin, self._drift, h,
+            DEFAULT.speed_reserve, DEFAULT.gravity_reserve, DEFAULT.size_reserve,
         )  # fmt: skip
 
 

@@ -3,6 +3,10 @@
 A contact or limit is listed if the step may reach it. One listed too late costs a position
 correction in the next step, one listed in vain costs a row that carries nothing. Margins belong to
 geoms, not to pairs, so they list more than can be reached; `leave_out_unreachable` looks again.
+
+Two geoms approach each other no faster than both move relative to anything else. So speeds are
+measured against a drift that all geoms have in common: of a robot that falls or drives as a whole,
+few links are within reach of each other.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
@@ -33,7 +37,60 @@ from holdfast.mujoco.structs import (
 
 LIMIT_REACH = 1e6  # margin of limits that are all listed [m, rad]
 LINE, FACE = 2, 4  # contacts that MuJoCo keeps of a convex geom and a capsule, or a face
+COMMON = 0.5  # part of all speeds that may be left where geoms move together
 SIDEWAYS = 1.0 / 3.0  # part of the speed along a surface that may become one towards it
+
+
+@kernel
+def touches(contype: np.ndarray, conaffinity: np.ndarray, listed: bool, g: int) -> bool:
+    """Return whether a geom may touch any other; with pairs that are listed any may."""
+    return listed or contype[g] != 0 or conaffinity[g] != 0
+
+
+@kernel
+def speed_of_centre(cvel: np.ndarray, geom_xpos: np.ndarray, subtree_com: np.ndarray,
+                    geom_body: np.ndarray, root: np.ndarray,
+                    g: int) -> tuple[float, float, float]:  # fmt: skip
+    """Return the velocity of the centre of a geom."""
+    b, r = geom_body[g], root[g]
+    x = geom_xpos[g, 0] - subtree_com[r, 0]
+    y = geom_xpos[g, 1] - subtree_com[r, 1]
+    z = geom_xpos[g, 2] - subtree_com[r, 2]
+    p, q, s = cvel[b, 0], cvel[b, 1], cvel[b, 2]
+    return cvel[b, 3] + q * z - s * y, cvel[b, 4] + s * x - p * z, cvel[b, 5] + p * y - q * x
+
+
+@kernel
+def find_drift(cvel: np.ndarray, geom_xpos: np.ndarray, subtree_com: np.ndarray,
+               geom_body: np.ndarray, root: np.ndarray, moving: np.ndarray, contype: np.ndarray,
+               conaffinity: np.ndarray, listed: bool, drift_out: np.ndarray) -> None:  # fmt: skip
+    """Fill a velocity that geoms have in common.
+
+    It is the mean of all that may touch others, those that do not move too, if the speeds against
+    that are much less in sum than those against the world; else it is zero.
+    """
+    p = q = r = world = 0.0
+    some = 0
+    for g in moving:
+        if touches(contype, conaffinity, listed, g):
+            u, v, w = speed_of_centre(cvel, geom_xpos, subtree_com, geom_body, root, g)
+            p, q, r = p + u, q + v, r + w
+            world += np.sqrt(u * u + v * v + w * w)
+            some += 1
+    count = 0
+    for g in range(geom_body.shape[0]):
+        count += touches(contype, conaffinity, listed, g)
+    share = 1.0 / max(count, 1)
+    p, q, r = share * p, share * q, share * r
+    common = (count - some) * np.sqrt(p * p + q * q + r * r)
+    for g in moving:
+        if touches(contype, conaffinity, listed, g):
+            u, v, w = speed_of_centre(cvel, geom_xpos, subtree_com, geom_body, root, g)
+            common += np.sqrt(square(u - p) + square(v - q) + square(w - r))
+    good = common < COMMON * world
+    drift_out[0] = p if good else 0.0
+    drift_out[1] = q if good else 0.0
+    drift_out[2] = r if good else 0.0
 
 
 @entry
@@ -57,6 +114,7 @@ def set_margins(
     pair_gap_out: np.ndarray,
     user_margin: np.ndarray,
     user_pair_margin: np.ndarray,
+    drift_out: np.ndarray,
     h: float,
     speed_reserve: float,
     gravity_reserve: float,
@@ -64,7 +122,9 @@ def set_margins(
 ) -> float:
     """Fill margins with how far any point of a geom can get in this step [m]; return the largest.
 
-    They are at least those of the user's model, whose contacts are listed in any case.
+    They are at least those of the user's model, whose contacts are listed in any case. How far is
+    measured against the drift, which is filled, see `find_drift`: where there is one, geoms that do
+    not move need margins, too.
 
     `moving` lists the geoms that can move at all, `radius` is that of a ball about each geom, 0 for
     one without end. Reserves are those of `StepOptions`. Geoms without contype and conaffinity
@@ -73,27 +133,34 @@ def set_margins(
     geom_gap_out[:] = 0.0
     body_margin_out[:] = 0.0
     pair_gap_out[:] = 0.0
+    listed = pair_geom1.shape[0] > 0
+    find_drift(cvel, geom_xpos, subtree_com, geom_body, root, moving, contype, conaffinity, listed,
+               drift_out)  # fmt: skip
+    drift = np.sqrt(square(drift_out[0]) + square(drift_out[1]) + square(drift_out[2]))
+    still = max(speed_reserve, 1.0) * h * drift
     fall = np.sqrt(square(gravity[0]) + square(gravity[1]) + square(gravity[2]))
     fall *= gravity_reserve * h * h
     largest = 0.0
     for g in range(geom_body.shape[0]):
         margin = user_margin[g]
+        if still > margin and touches(contype, conaffinity, listed, g):
+            margin = still
         geom_margin_out[g] = margin
         if margin > 0.0:
             body_margin_out[geom_body[g]] = max(body_margin_out[geom_body[g]], margin)
             largest = max(largest, margin)
+    if still > 0.0:  # of bodies that do not move
+        for g in moving:
+            body_margin_out[geom_body[g]] = 0.0
     for g in moving:
-        if pair_geom1.shape[0] == 0 and contype[g] == 0 and conaffinity[g] == 0:
-            continue
         b = geom_body[g]
-        x = geom_xpos[g, 0] - subtree_com[root[g], 0]
-        y = geom_xpos[g, 1] - subtree_com[root[g], 1]
-        z = geom_xpos[g, 2] - subtree_com[root[g], 2]
-        p, q, r = cvel[b, 0], cvel[b, 1], cvel[b, 2]
-        u = cvel[b, 3] + q * z - r * y
-        v = cvel[b, 4] + r * x - p * z
-        w = cvel[b, 5] + p * y - q * x
-        speed = np.sqrt(u * u + v * v + w * w) + np.sqrt(p * p + q * q + r * r) * radius[g]
+        if not touches(contype, conaffinity, listed, g):
+            body_margin_out[b] = max(body_margin_out[b], user_margin[g])
+            continue
+        u, v, w = speed_of_centre(cvel, geom_xpos, subtree_com, geom_body, root, g)
+        u, v, w = u - drift_out[0], v - drift_out[1], w - drift_out[2]
+        turn = np.sqrt(square(cvel[b, 0]) + square(cvel[b, 1]) + square(cvel[b, 2]))
+        speed = np.sqrt(u * u + v * v + w * w) + turn * radius[g]
         reach = speed_reserve * h * speed + fall + size_reserve * radius[g]
         reach = max(reach, user_margin[g])
         geom_margin_out[g] = reach
@@ -145,8 +212,8 @@ def widen_geoms(s: Any) -> None:
         integers(s.pair_geom2, 1, s.npair)[0], floats(s.geom_margin, 1, s.ngeom)[0],
         floats(s.geom_gap, 1, s.ngeom)[0], floats(s.body_margin, 1, s.nbody)[0],
         floats(s.pair_margin, 1, s.npair)[0], floats(s.pair_gap, 1, s.npair)[0],
-        floats(s.user_geom_margin, 1, s.ngeom)[0], floats(s.user_pair_margin, 1, s.npair)[0], s.h,
-        s.speed_reserve, s.gravity_reserve, s.size_reserve,
+        floats(s.user_geom_margin, 1, s.ngeom)[0], floats(s.user_pair_margin, 1, s.npair)[0],
+        floats(s.drift, 1, 3)[0], s.h, s.speed_reserve, s.gravity_reserve, s.size_reserve,
     )  # fmt: skip
     if s.nmocap > 0:
         widen_for_mocap(s)
@@ -285,10 +352,10 @@ def can_meet(s: Any, d: Any, c: Any, fall: float) -> bool:
     closing = -(c.frame[0] * v[0] + c.frame[1] * v[1] + c.frame[2] * v[2])
     speed = np.sqrt(square(v[0]) + square(v[1]) + square(v[2]))
     reach = s.speed_reserve * s.h * max(closing, SIDEWAYS * speed)
-    margin, users = floats(s.geom_margin, 1, s.ngeom)[0], floats(s.user_geom_margin, 1, s.ngeom)[0]
+    body, tree = integers(s.geom_body, 1, s.ngeom)[0], integers(s.body_treeid, 1, s.nbody)[0]
     radius = floats(s.radius, 1, s.ngeom)[0]
     for k in (a, b):
-        if margin[k] > users[k]:  # it moves
+        if tree[body[k]] >= 0:  # it moves
             reach += fall + s.size_reserve * radius[k]
     small = smaller(radius[a], radius[b])
     if small < np.inf:  # other points come round

@@ -113,7 +113,7 @@ _TABLES = (  # made once per stepper
 _BUFFERS = (  # filled by the step
     "before", "velocity", "qacc", "mocap_velocity", "warned", "work", "gaps", "energy",
     "inertia", "factor", "below", "factored", "free", "row", "scratch", "displacement", "island",
-    "row_numbers",
+    "row_numbers", "drift", "twist",
 )  # fmt: skip
 _HISTORY = (  # what is remembered of the data that are stepped
     "memo_key", "memo_impulse", "memo_place", "left", "mocap_pose", "kept_contacts",

@@ -35,7 +35,7 @@ from holdfast._jit import kernel
 from holdfast.contact.arrays import Answer, Arrays, ContactState, SolveStatus, row_speed
 from holdfast.contact.ladder import REPORT
 from holdfast.contact.near import solve_near
-from holdfast.contact.options import DEFAULT
+from holdfast.contact.options import DEFAULT, asked
 from holdfast.linalg.vectors import square
 from holdfast.mujoco import c_api, structs
 from holdfast.mujoco._mj import mujoco
@@ -322,7 +322,8 @@ def displace_island(s: Any, arrays: Arrays, cs: Constraints, answer: Answer, lab
             found.state[i] = STICK if touches else OPEN
             if to.law[i] == DRY or island_of(arrays, label, i) != island:
                 found.state[i] = LEFT_OUT  # dry friction without a limit carries nothing
-        status = solve_near(to, factors(s), found, work, integers, s.near * s.size, OPTIONS)
+        o = asked(OPTIONS, s.rough, False)
+        status = solve_near(to, factors(s), found, work, integers, s.near * s.size, o)
         solved = status in (_SOLVED, _APPROXIMATE)
         if solved and widest(found.velocity) <= largest:
             return True

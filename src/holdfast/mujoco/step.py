@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast._jit import CEntry, kernel
+from holdfast._jit import CEntry, entry, kernel
 from holdfast.contact.arrays import Answer, Arrays, SolveStatus, row_speed
 from holdfast.contact.giving import memory_if_giving, solve_giving
 from holdfast.contact.ladder import FACTORISATIONS, JAMMED, RESIDUAL, RUNG
@@ -42,6 +42,7 @@ from holdfast.mujoco.lookahead import (
     moves_far,
 )
 from holdfast.mujoco.loop import begin_step, end_step, must_pause, set_pause
+from holdfast.mujoco.outcome import CLOSED
 from holdfast.mujoco.record import Stage, Status, record_at
 from holdfast.mujoco.sleep import SLEEP, find_islands, hold
 from holdfast.mujoco.smooth import (
@@ -524,6 +525,31 @@ def _step_at(_model: int, _data: int, _simulation: int, address: int) -> None:
 
 
 step_at = CEntry(_step_at, "the step", 18.0)
+
+
+@entry
+def count_contacts_at(address: int) -> int:
+    """Count the contacts that the last motion of the record at an address has closed, or that act.
+
+    See `Outcome.contacts`, which copies all arrays for it.
+    """
+    arrays, answer, cs, _ = carve(record_at(address))
+    count = 0
+    for i in range(cs.kind.shape[0]):
+        if cs.kind[i] != CONTACT or arrays.row[i + 1] == arrays.row[i]:
+            continue
+        first, acts = arrays.row[i], False
+        for r in range(first, arrays.row[i + 1]):
+            acts = acts or answer.impulse[r] != 0.0
+        target = arrays.target[first] - arrays.compliance[first] * answer.impulse[first]
+        miss, scale = row_speed(arrays, i, 0, answer.velocity) - target, abs(target)
+        for p in range(arrays.panel[i], arrays.panel[i + 1]):
+            begin = arrays.tree[arrays.panel_tree[p]]
+            size = arrays.tree[arrays.panel_tree[p] + 1] - begin
+            for j in range(size):
+                scale += abs(arrays.values[arrays.panel_at[p] + j] * answer.velocity[begin + j])
+        count += acts or miss <= CLOSED * scale
+    return count
 
 
 def carve_in_python(record: np.ndarray) -> tuple[Arrays, Answer, Constraints, int]:

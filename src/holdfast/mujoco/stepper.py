@@ -21,6 +21,7 @@ from holdfast.mujoco.options import DEFAULT, StepOptions
 from holdfast.mujoco.pair_laws import PairLaws, law_of_model
 from holdfast.mujoco.record import Stage, Status
 from holdfast.mujoco.stages import Stages
+from holdfast.mujoco.step import count_contacts_at
 from holdfast.mujoco.support import MOST, whole_number
 
 _DONE, _PAUSED = int(Status.DONE), int(Status.PAUSED)
@@ -227,7 +228,7 @@ class Stepper(Stages):
     @property
     def contact_count(self) -> int:
         """Number of contacts that mattered in the last step: those that its motion has closed."""
-        return len(self._copy_outcome().contacts) if self._stepped else 0
+        return int(count_contacts_at(self.record.ctypes.data)) if self._stepped else 0
 
     @property
     def largest_penetration(self) -> float:
