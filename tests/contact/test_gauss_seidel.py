@@ -41,6 +41,6 @@ def test_one_contact_obeys_coulombs_law(seed: int, dim: int, mu: float, thin: fl
 
 
 @pytest.mark.parametrize("seed", [82, 4285, 4432, 8125, 21640])
-def test_problems_that_need_sweeps_are_solved(seed: int) -> None:
+def test_problems_that_once_needed_sweeps_are_solved(seed: int) -> None:
     """Wedged contacts and mass ratios on which Newton's method alone does not settle."""
     assert hf.Coulomb().solve(generate(seed)).is_exact()

@@ -22,6 +22,8 @@ FOLDS = (50043, 50126, 50182, 50352, 50478, 50497, 50515, 50632, 50773, 50801, 5
 # At corners of the path where boxes that fall together are hit, or copies change at once; with less
 # compliance than rounding of all speeds allows; and with contacts that touch exactly, without load.
 CORNERS = (120_039, 122_402, 122_990, 500_084, 500_318, 501_097, 501_507, 501_675, 503_019)
+# Where the path is lost, between bodies of very different masses, and in generalized coordinates.
+LOST = (731_884, 732_790)
 UNSEEN = tuple(range(300_000, 300_036))
 
 
@@ -30,7 +32,7 @@ def small(seed: int) -> bool:
     return p.n + len(p.U) + len(p.D) + p.j <= LARGE
 
 
-SEEDS = [seed for seed in SEVERAL + FOLDS + CORNERS + UNSEEN if small(seed)]
+SEEDS = [seed for seed in SEVERAL + FOLDS + CORNERS + LOST + UNSEEN if small(seed)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -178,7 +180,7 @@ def test_copies_that_need_not_jam_are_solved(seed: int) -> None:
 
 def test_copies_that_jam_are_named() -> None:
     """Rows that differ in the seventh digit, and no others."""
-    p = generate(1382)
+    p = generate(255_794)  # its impulses, with 34 digits, are four million times the motion
     with pytest.raises(hf.UncertifiedError, match="are copies whose rows differ by"):
         hf.Coulomb().solve(p)
     i, j, distance = nearly_equal(p) or (0, 0, 0.0)

@@ -6,14 +6,13 @@
    which only contacts are pressed that touch already;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
    that it ends in, and Newton's method from its end (`proximal.approach`); before it, in a step
-   that looks ahead and may be solved several times, the interior-point method of large ones and
-   the states that this ends in;
-   large islands, and where that path leads to no answer: the interior-point method
-   (`interior_point`) and Newton's method from where it ends; in large islands first from the
-   impulses of a resumed solve, if it is one, then from nothing, twice;
-4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
-5. Newton's method from there, as in 3;
-6. both again, with ever more iterations, and with Gauss-Seidel sweeps
+   that looks ahead and may be solved several times, 5 and the states that this ends in;
+4. small islands: convex problems that come nearer to Coulomb's law (`relaxation.solve_relaxed`),
+   and Newton's method from their answers: contacts that jam;
+5. the interior-point method (`interior_point`) and Newton's method from where it ends; in large
+   islands first from the impulses of a resumed solve, if it is one, then from nothing, twice;
+6. splitting (`splitting.iterate_splitting`), the states that it ends in, as in 2, and Newton's
+   method from there; both again, with ever more iterations, and with Gauss-Seidel sweeps
    (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time. Sweeps depend on the
    order of constraints; nothing else does;
 7. large islands: the path of vanishing compliance, as small ones in 3.
@@ -87,11 +86,8 @@ class Rung(IntEnum):
 
 IMPULSES, STATES = int(Rung.IMPULSES), int(Rung.STATES)
 SPLITTING, NEWTON, AGAIN = int(Rung.SPLITTING), int(Rung.NEWTON), int(Rung.AGAIN)
-INTERIOR, COMPLIANCE, RELAXATION = (
-    int(Rung.INTERIOR),
-    int(Rung.COMPLIANCE),
-    int(Rung.RELAXATION),
-)
+INTERIOR, COMPLIANCE = int(Rung.INTERIOR), int(Rung.COMPLIANCE)
+RELAXATION = int(Rung.RELAXATION)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
 # islands, islands with contacts that jam, the farthest rung, and islands by rung.
@@ -116,7 +112,7 @@ POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 6  # of splitting or sweeps, and Newton's method
 EARLY = 2  # last of the rounds without sweeps, which take long
 COMPLIANCE_STEPS = 2000  # Newton steps along the path of vanishing compliance, whole
-RELAXED = 24  # convex problems
+RELAXED = 24  # convex problems, each nearer to the law
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -457,9 +453,7 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
 @kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, exact: float, least: float) -> tuple[int, float, int]:  # fmt: skip
-    """Solve a large island, from wk.start on, by splitting and Newton's method in turns.
-
-    The path of vanishing compliance, which takes longer, comes last.
+    """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
 
     Returns:
         The rung, the residual of the best impulses, which are kept, and the factorisations.
@@ -478,8 +472,6 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
             coupling *= FIRMER
             total += 1
         else:
-            if turn == 1:
-                clear(sy, isl, v.r)
             iterate_sweeps(sy, isl, v, wk.splitting, o.stop * sigma, SWEEPS)
         store(sy, isl, v.r, wk.start)
         least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
@@ -496,8 +488,7 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         steps *= MORE_NEWTON_STEPS
         if late:
             inner = min(2 * inner, MOST_INNER)
-    rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
-    return rung, least, total + count
+    return AGAIN, least, total
 
 
 @kernel
@@ -675,6 +666,10 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         rung = INTERIOR
         least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
         total += count
+    if not found and least > o.certificate:
+        clear(sy, isl, wk.start)
+        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
+        total += count
     if not found:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state, o)
     tested = tested and was_tried(sy, isl, state, wk.shift)
@@ -714,6 +709,9 @@ def solve_large(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         total += count
     if least > goal and o.rough == 0.0:
         rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
+        total += count
+    if least > goal and o.rough == 0.0:
+        rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
     if not at_hand:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state, o)

@@ -20,6 +20,7 @@ from holdfast import lcp
 from holdfast.contact.arrays import ContactState, LawKind, SolveStatus
 from holdfast.contact.build import DEFAULT_NUMBERS, LEFT_OUT, Laws, Solved, solve_laws
 from holdfast.contact.ladder import LARGE
+from holdfast.contact.newton import EPS
 from holdfast.contact.options import Numbers, Options
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
@@ -236,9 +237,9 @@ def _refuse(
             i, j, distance = copies
             advice = (
                 f"contacts {i} and {j} are copies whose rows differ by {distance:.0e}. If "
-                "copies jam, nothing but that difference limits impulses, whose rounding then "
-                "exceeds the tolerance: make rows that are meant to be equal the same, or "
-                "leave the copies out"
+                "copies jam, nothing but that difference limits impulses, and those of more than "
+                f"{numbers.certificate / EPS:.0e} times the motion are rounded by more than the "
+                "tolerance: make rows that are meant to be equal the same, or leave the copies out"
             )
         elif size > CANCEL:
             advice = (
