@@ -118,6 +118,41 @@ def project(x: float, pull: float, mu: float) -> tuple[float, float]:
 
 
 @inlined
+def relaxed_answer(sy: System, i: int, u: np.ndarray, rk: np.ndarray, rho: float,
+                   r_out: np.ndarray, C_out: np.ndarray, at: int) -> None:  # fmt: skip
+    """Fill impulses and derivative of a contact with Coulomb friction under the relaxed law.
+
+    This is ``r = P(r^k - u / rho)``, P the projection on its cone: the derivative of a convex
+    function. Arguments are those of `answer`.
+    """
+    first, end, mu = sy.row[i], sy.row[i + 1], sy.mu[i]
+    dim, stiff, pull = end - first, 1.0 / rho, 0.0
+    for k in range(at, at + dim * dim):
+        C_out[k] = 0.0
+    for k in range(first, end):
+        r_out[k] = rk[k] - u[k] * stiff
+        pull += square(r_out[k]) if k > first else 0.0
+    pull = np.sqrt(pull)
+    x, share = project(r_out[first], pull, mu)
+    r_out[first] = x
+    if share == 1.0:
+        for e in range(dim):
+            C_out[at + e * (dim + 1)] = stiff
+    elif share > 0.0:
+        along = stiff / (1.0 + mu * mu)
+        across = share * stiff
+        C_out[at] = along
+        for e in range(1, dim):
+            q = r_out[first + e] / pull
+            C_out[at + e] = C_out[at + e * dim] = along * mu * q
+            for f in range(1, dim):
+                C_out[at + e * dim + f] = (along * mu * mu - across) * q * r_out[first + f] / pull
+            C_out[at + e * (dim + 1)] += across
+    for k in range(first + 1, end):
+        r_out[k] *= share
+
+
+@inlined
 def natural_map(sy: System, i: int, u: np.ndarray, r: np.ndarray) -> float:
     """Return how far r is from the law at speed u: the residual of De Saxcé's projection equation.
 

@@ -71,7 +71,10 @@ TURNS = 2  # steps along its tangent, at least, that follow
 LONG = 0.9  # change of the gap along the tangent, relative
 MOST, NEAR = 0.9, 0.9  # part of the way to the boundary of such steps, and of their sum
 STALLED = 25  # iterations without progress, most of them round folds, after which there is none
+PATIENT = 60  # the same where there is no other way but longer ones
 LATE, LATE_STALLED = 1e-4, 4  # near the end of the path Newton's method goes on
+LAGS = 30.0  # square of the residual over the gap above which the latter has run ahead
+CENTRE = 0.5  # part of the gap that is to be left then, at least
 NO_GAIN = 0.9  # factor of the gap that is no progress: second-order terms mislead, too
 HARDLY = 0.95  # factor of the residual that counts as progress
 SMALLEST = 1e-300
@@ -621,7 +624,7 @@ def step_round_fold(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: 
 
 @kernel
 def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG_work: np.ndarray,
-                scale: float, epsilon: float, tolerance: float, rough: float,
+                scale: float, epsilon: float, tolerance: float, rough: float, patient: bool,
                 limit: int) -> tuple[int, float]:  # fmt: skip
     """Follow the central path to a gap; the impulses of the best point end in v.best.
 
@@ -633,6 +636,7 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
         epsilon: compliance of a step.
         tolerance: of feasibility and complementarity, relative to that scale.
         rough: what suffices relative to the motion that is found.
+        patient: whether to go on for longer without progress.
         limit: iterations.
 
     Returns:
@@ -647,7 +651,7 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
         if miss < least or count == 0:
             least = miss
             store(sy, isl, v.new, v.best)
-        stops = stalled > (LATE_STALLED if least <= LATE else STALLED)
+        stops = stalled > (LATE_STALLED if least <= LATE else (PATIENT if patient else STALLED))
         if enough or stops or count == limit or not miss < np.inf:
             return count, least
         count += 1
@@ -665,7 +669,10 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
             continue
         t = min(find_step(sy, isl, it, v, epsilon, 1.0, 1.0, 0.0, False), 1.0)
         left = min(gap_after(sy, isl, it, t) / gap, 1.0) if gap > 0.0 else 0.0
-        t = find_step(sy, isl, it, v, epsilon, 1.0, 1.0, left * left * left * gap, True)
+        part = left * left * left
+        if square(miss * scale) > LAGS * gap:
+            part = max(part, CENTRE)
+        t = find_step(sy, isl, it, v, epsilon, 1.0, 1.0, part * gap, True)
         t = min(max(KEEP, 1.0 - left) * t, 1.0)
         if t < SHORT:  # second-order terms mislead where a first-order step is too long by far
             t = min(KEEP * find_step(sy, isl, it, v, epsilon, 1.0, 1.0, gap, False), 1.0)

@@ -10,7 +10,7 @@
    the states that this ends in;
    large islands, and where that path leads to no answer: the interior-point method
    (`interior_point`) and Newton's method from where it ends; in large islands first from the
-   impulses of a resumed solve, if it is one, then from nothing;
+   impulses of a resumed solve, if it is one, then from nothing, twice;
 4. splitting (`splitting.iterate_splitting`); the states that it ends in, as in 2;
 5. Newton's method from there, as in 3;
 6. both again, with ever more iterations, and with Gauss-Seidel sweeps
@@ -18,8 +18,9 @@
    order of constraints; nothing else does;
 7. large islands: the path of vanishing compliance, as small ones in 3.
 
-A caller that only wants to know roughly where a motion leads gets an answer of residual
-`Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
+An island is large from a few constraints on where a step looks ahead (`is_large`). A caller that
+only wants to know roughly where a motion leads gets an answer of residual `Numbers.rough` from
+them, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. It never depends on the last
 step: its impulses are taken only where bodies rest or move on with the very velocities that they
@@ -65,6 +66,7 @@ from holdfast.contact.newton import (
 from holdfast.contact.options import Numbers
 from holdfast.contact.prediction import predict_states
 from holdfast.contact.proximal import INNER, approach, store
+from holdfast.contact.relaxation import solve_relaxed, take_shifts
 from holdfast.contact.splitting import Splitting, iterate_splitting
 from holdfast.contact.system import DISC, System, add_sizes
 from holdfast.linalg.vectors import square
@@ -80,11 +82,16 @@ class Rung(IntEnum):
     AGAIN = 4
     INTERIOR = 5
     COMPLIANCE = 6
+    RELAXATION = 7
 
 
 IMPULSES, STATES = int(Rung.IMPULSES), int(Rung.STATES)
 SPLITTING, NEWTON, AGAIN = int(Rung.SPLITTING), int(Rung.NEWTON), int(Rung.AGAIN)
-INTERIOR, COMPLIANCE = int(Rung.INTERIOR), int(Rung.COMPLIANCE)
+INTERIOR, COMPLIANCE, RELAXATION = (
+    int(Rung.INTERIOR),
+    int(Rung.COMPLIANCE),
+    int(Rung.RELAXATION),
+)
 
 # What is reported, by its place: memory that is needed, the largest residual, factorisations,
 # islands, islands with contacts that jam, the farthest rung, and islands by rung.
@@ -99,17 +106,18 @@ LARGE_CHANGES = 3  # systems of given states there, where it seems to come to re
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
 PATH_ROUGH = 0.1  # the same over the residual of a rough answer
-STARTS = (1.0, 0.1)  # impulses over speeds to begin with: one way may be lost, the other not
-PATH_STEPS = 90  # of the interior-point method
+STARTS = (1.0, 100.0)  # impulses over speeds to begin with: one way may be lost, the other not
+PATH_STEPS = 150  # of the interior-point method
 PATH_NEWTON, PATH_INNER = 80, 8  # Newton steps from there
 WORTH = 1e-4  # residual up to which they lead to an answer
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
 CLEARLY = 1e6  # motion over rounding that is no rest, however badly the rows see it
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
-ROUNDS, LARGE_ROUNDS = 9, 6  # of splitting or sweeps, and Newton's method
-EARLY = 2  # last of the rounds without sweeps in large islands, where sweeps take long
+ROUNDS = 6  # of splitting or sweeps, and Newton's method
+EARLY = 2  # last of the rounds without sweeps, which take long
 COMPLIANCE_STEPS = 2000  # Newton steps along the path of vanishing compliance, whole
+RELAXED = 24  # convex problems
 SPLITTINGS, MORE_SPLITTINGS = 30, 3  # iterations in the first round, times this in the next
 SWEEPS = 200  # of Gauss and Seidel
 NEWTON_STEPS, MORE_NEWTON_STEPS = 60, 2  # the same of Newton steps
@@ -460,20 +468,19 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
 @kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, exact: float, least: float) -> tuple[int, float, int]:  # fmt: skip
-    """Solve from the impulses wk.start on, by splitting and Newton's method in turns.
+    """Solve a large island from the impulses wk.start on, by splitting and Newton's method in turns.
 
-    In a large island, where it takes longer, the path of vanishing compliance comes last.
+    The path of vanishing compliance, which takes longer, comes last.
 
     Returns:
         The rung, the residual of the best impulses, which are kept, and the factorisations.
     """
     v, total = wk.v, 0
     iterations, steps, coupling, inner = SPLITTINGS, NEWTON_STEPS, COUPLING, INNER
-    large = isl.member.shape[0] > LARGE
-    for turn in range(LARGE_ROUNDS if large else ROUNDS):
+    for turn in range(ROUNDS):
         store(sy, isl, wk.start, v.r)
         far = o.split * sigma
-        late = turn > EARLY or not large
+        late = turn > EARLY
         if turn % 2 == 0 or not late:
             iterate_splitting(
                 sy, isl, size, v, wk.CG, wk.shift, wk.splitting, coupling, far, iterations
@@ -500,10 +507,43 @@ def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
         steps *= MORE_NEWTON_STEPS
         if late:
             inner = min(2 * inner, MOST_INNER)
-    if not large:
-        return AGAIN, least, total
     rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
     return rung, least, total + count
+
+
+@kernel
+def solve_by_relaxation(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
+                        sigma: float, exact: float,
+                        least: float) -> tuple[float, int]:  # fmt: skip
+    """Solve a series of convex problems that come nearer to Coulomb's law; keep what is better.
+
+    Returns:
+        The residual of the best impulses, which are kept, and the factorisations.
+    """
+    v, total = wk.v, 0
+    clear(sy, isl, wk.start)
+    for i in isl.member:
+        wk.shift[i] = 0.0
+    for turn in range(RELAXED):
+        store(sy, isl, wk.start, v.r)
+        total += solve_relaxed(sy, isl, size, v, wk.CG, wk.shift, o, sigma, turn == 0)
+        store(sy, isl, v.r, wk.start)
+        take_shifts(sy, isl, v.u, wk.shift)
+        miss = certify(sy, isl, v.r, v.y, v.u)
+        least = keep_better(sy, isl, wk, miss, least)
+        if least > o.certificate:
+            least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
+            total += count
+        if least > o.certificate:
+            store(sy, isl, wk.start, v.r)
+            miss, count = approach(
+                sy, isl, size, v, wk.CG, o, sigma, exact, NEWTON_STEPS, INNER, False
+            )
+            total += count
+            least = keep_better(sy, isl, wk, miss, least)
+        if least <= o.certificate:
+            break
+    return least, total
 
 
 @kernel
@@ -528,7 +568,7 @@ def solve_by_path(sy: System, isl: Island, size: int, wk: Work, near: bool, o: N
             scale = begin(sy, isl, wk.interior, v, STARTS[0] if turn == 1 else STARTS[1])
         count, _ = follow_path(
             sy, isl, size, v, wk.interior, wk.CG, scale, o.little_compliance, PATH, rough,
-            PATH_STEPS,
+            turn > 0 and rough == 0.0, PATH_STEPS,
         )  # fmt: skip
         total += count
         store(sy, isl, v.best, v.r)
@@ -638,14 +678,15 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
-    if not found and least > o.certificate:
-        rung = INTERIOR
-        least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
-        total += count
     tested = not tried  # whether wk.shift still says which contacts were tried as stuck
     if not found and least > o.certificate:
         tested = False
-        rung, least, count = solve_afresh(sy, isl, size, wk, state, o, sigma, exact, least)
+        rung = RELAXATION
+        least, count = solve_by_relaxation(sy, isl, size, wk, state, o, sigma, exact, least)
+        total += count
+    if not found and least > o.certificate:
+        rung = INTERIOR
+        least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
         total += count
     if not found:  # v does not hold the answer that was kept
         least = recall(sy, isl, wk, state, o)

@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast._jit import fast_inlined, fast_kernel, inlined, kernel
 from holdfast.contact import cone
-from holdfast.contact.system import FREE_BODY, POINT, System, add_impulse, speeds
+from holdfast.contact.system import DISC, FREE_BODY, POINT, System, add_impulse, speeds
 from holdfast.linalg.block_lu import Pattern
 from holdfast.linalg.views import vector
 
@@ -329,16 +329,22 @@ def residual_within(sy: System, isl: Island, r: np.ndarray, u: np.ndarray, sigma
 
 
 @kernel
-def residual(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: float,
-             out: np.ndarray) -> float:  # fmt: skip
-    """Fill ``R = d - sum G' (r(d) - r^k)`` and return its length; r(d) is in v.new, C in isl.C."""
+def residual(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: float, out: np.ndarray,
+             relaxed: bool) -> float:  # fmt: skip
+    """Fill ``R = d - sum G' (r(d) - r^k)`` and return its length; r(d) is in v.new, C in isl.C.
+
+    Coulomb's law may be relaxed to a convex one: see `holdfast.contact.relaxation`.
+    """
     combine(isl, d, 0.0, d, out)
     for i in isl.member:
         speeds(sy, i, d, v.u)
         first, end = sy.row[i], sy.row[i + 1]
         for k in range(first, end):
             v.u[k] += v.uk[k]
-        cone.answer(sy, i, v.u, v.r, rho, v.new, isl.C, isl.C_at[i])
+        if relaxed and sy.normal[i] == 1 and sy.tangent[i] == DISC:
+            cone.relaxed_answer(sy, i, v.u, v.r, rho, v.new, isl.C, isl.C_at[i])
+        else:
+            cone.answer(sy, i, v.u, v.r, rho, v.new, isl.C, isl.C_at[i])
         some = False
         for k in range(first, end):
             v.u[k] = v.r[k] - v.new[k]

@@ -58,7 +58,7 @@ def newton_step(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndar
 def shifted_residual(sy: System, isl: Island, v: Vectors, d: np.ndarray, rho: float,
                      out: np.ndarray, shifts: bool) -> float:  # fmt: skip
     """Fill the residual, plus v.y if it shifts; return its length."""
-    miss = residual(sy, isl, v, d, rho, out)
+    miss = residual(sy, isl, v, d, rho, out, False)
     if shifts:
         combine(isl, out, 1.0, v.y, out)
         miss = norm(isl, out)
