@@ -294,7 +294,9 @@ print(count, *left)
 
 def test_a_forked_child_compiles_what_its_parent_has_not(script: Path) -> None:
     """Locks are not inherited: they are made anew in the child."""
-    code = KERNEL + """
+    code = (
+        KERNEL
+        + """
 @_jit.entry
 def other(x):
     return inner(x) + 1.0
@@ -304,5 +306,6 @@ if child == 0:
     os._exit(0 if other(1.0) == 3.0 else 1)
 assert os.waitpid(child, 0)[1] == 0
 """
+    )
     script.write_text(code)
     finish(start(script, NUMBA_CACHE_DIR=str(script.parent / "cache")))

@@ -468,7 +468,7 @@ def solve_compliant(sy: System, isl: Island, size: int, wk: Work, state: np.ndar
 @kernel
 def solve_afresh(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray, o: Numbers,
                  sigma: float, exact: float, least: float) -> tuple[int, float, int]:  # fmt: skip
-    """Solve a large island from the impulses wk.start, by splitting and Newton's method in turns.
+    """Solve a large island, from wk.start on, by splitting and Newton's method in turns.
 
     The path of vanishing compliance, which takes longer, comes last.
 
