@@ -97,6 +97,7 @@ REPORT = BY_RUNG + len(Rung)
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 LARGE = 40  # constraints up to which an island gets the limit of vanishing compliance
 FEW = 4  # the same in a step that looks ahead, where the interior-point method comes before it
+SQUEEZE = 10.0  # impulses over the motion that cancel each other: those of compliance do not
 LARGE_CHANGES = 3  # systems of given states there, where it seems to come to rest
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
@@ -268,6 +269,16 @@ def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
     for i in isl.member:
         some = some or (sy.normal[i] == 1 and sy.tangent[i] == DISC and state[i] == SLIDE)
     return some
+
+
+@kernel
+def largest(sy: System, isl: Island, r: np.ndarray) -> float:
+    """Return the largest impulse of an island."""
+    most = 0.0
+    for i in isl.member:
+        for k in range(sy.row[i], sy.row[i + 1]):
+            most = max(most, abs(r[k]))
+    return most
 
 
 @kernel
@@ -653,6 +664,8 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
             store(sy, isl, wk.kept, v.r)
             least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
             total += count
+            if largest(sy, isl, wk.kept) > SQUEEZE * sigma:
+                least = np.inf
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
@@ -662,7 +675,7 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         rung = RELAXATION
         least, count = solve_by_relaxation(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
-    if not found and least > o.certificate and not inside:
+    if not found and least > o.certificate:
         rung = INTERIOR
         least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
         total += count
