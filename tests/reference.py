@@ -283,6 +283,20 @@ def coulomb_residual(
     return float(worst / scale)
 
 
+def solution_residual(solution: Any) -> float:
+    """The same of a `ContactSolution` with isotropic friction at points."""
+    p = solution.problem
+    contacts = []
+    for i in range(p.n):
+        rows = [p.N[i]] + [tangents[i] for tangents in (p.S, p.T) if len(tangents)]
+        r = np.concatenate([[solution.normal[i]], solution.tangent[i]])[: len(rows)]
+        c = np.zeros(len(rows))
+        c[0] = p.c_N[i]
+        contacts.append((np.array(rows), r, c, float(solution.mu[i])))
+    others = p.J.T @ solution.bilateral + p.U.T @ solution.unilateral + p.D.T @ solution.dry
+    return coulomb_residual(p.inertia, p.free_velocity, contacts, others)
+
+
 # --- problems -----------------------------------------------------------------------------------
 
 

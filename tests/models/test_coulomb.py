@@ -20,7 +20,7 @@ from contact_cases import (
     with_extras,
 )
 from holdfast import ContactProblem, ContactSolution, Coulomb
-from reference import coulomb_fixed_point, coulomb_motions, coulomb_residual, inertia
+from reference import coulomb_fixed_point, coulomb_motions, inertia, solution_residual
 
 GRAVITY = 9.81
 CERTIFICATE = 1e-10
@@ -302,25 +302,11 @@ def assert_same(solution: ContactSolution, velocity: np.ndarray, tol: float = 1e
     assert motion_distance(solution.problem, solution.velocity, velocity) <= tol
 
 
-def residual(solution: ContactSolution) -> float:
-    """Coulomb's law in extended precision, sharing no code with the library."""
-    p = solution.problem
-    contacts = []
-    for i in range(p.n):
-        rows = [p.N[i]] + [tangents[i] for tangents in (p.S, p.T) if len(tangents)]
-        r = np.concatenate([[solution.normal[i]], solution.tangent[i]])[: len(rows)]
-        c = np.zeros(len(rows))
-        c[0] = p.c_N[i]
-        contacts.append((np.array(rows), r, c, float(solution.mu[i])))
-    others = p.J.T @ solution.bilateral + p.U.T @ solution.unilateral + p.D.T @ solution.dry
-    return coulomb_residual(p.inertia, p.free_velocity, contacts, others)
-
-
 @given(frictional_fields(targets=True))
 def test_law_in_extended_precision(fields: Fields) -> None:
     solution = Coulomb().solve(ContactProblem(**fields))
     assert solution.is_exact(CERTIFICATE)
-    assert residual(solution) <= CERTIFICATE
+    assert solution_residual(solution) <= CERTIFICATE
 
 
 @given(frictional_fields(), seeds)
