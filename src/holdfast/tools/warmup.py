@@ -71,7 +71,9 @@ def _steps() -> None:
 
     model = mujoco.MjModel.from_xml_string(_SCENE)
     data = mujoco.MjData(model)
-    Stepper(model, warn=False).step(data, 2)
+    stepper = Stepper(model, warn=False)
+    stepper.step(data, 2)
+    _ = stepper.contact_count
     PrivateModel(model).narrow_margins(data)
     for name in CALLBACKS:  # steps with callbacks are taken in parts; not with the user's own
         if getattr(mujoco, f"get_mjcb_{name}")() is not None:
