@@ -431,3 +431,19 @@ def test_what_is_lifted_off_does_not_rub(pull: tuple[float, ...], steps: int) ->
     stepper.step(data)
     np.testing.assert_allclose(data.qvel, free.qvel, atol=1e-12)
     assert stepper.fastest_slip < 1e-12
+
+
+def test_bodies_of_very_different_masses_do_not_sink_in() -> None:
+    """Rows of the heavy one are short beside those of the light one, and no rounding."""
+    boxes = "".join(
+        f'<body pos="0 0 {z}"><freejoint/>'
+        f'<geom type="box" size="{r} {r} {r}" mass="{mass}"/></body>'
+        for z, r, mass in ((0.1, 0.1, 1e15), (0.25, 0.05, 1e-12))
+    )
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody><geom type="plane" size="3 3 1"/>{boxes}</worldbody></mujoco>'
+    )
+    data, stepper = mujoco.MjData(model), hf.Stepper(model)
+    stepper.step(data, nstep=100)
+    assert not stepper.solution.left_out
+    np.testing.assert_allclose(data.qpos[[2, 9]], [0.1, 0.25], atol=1e-12)

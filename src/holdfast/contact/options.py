@@ -46,7 +46,8 @@ class Options:
         contradicts: the motion at hand over the least one that meets all targets, below which they
             contradict each other: answers that are so long are none.
         zero_row: rows shorter than this part of the longest one are what cancellation left of a
-            row of zeros.
+            row of zeros, unless they move a tree by more than this part of what its other rows do:
+            those of a heavy body are short beside a light one's.
     """
 
     certificate: float = 1e-10

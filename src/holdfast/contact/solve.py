@@ -41,6 +41,7 @@ from holdfast.contact.splitting import MEMORY, ROWS, SMALL, Splitting
 from holdfast.contact.system import (
     System,
     apply_laws,
+    drop_rounding,
     factor_inertia,
     recover_velocity,
     whiten,
@@ -307,7 +308,8 @@ def solve_factored(a: Arrays, f: Factors, out: Answer, work: np.ndarray, words: 
     )  # fmt: skip
     everywhere = member[: member_begin[islands]]
     longest = whiten(a, f, everywhere, sy)
-    apply_laws(a, everywhere, sy, o.zero_row * longest)
+    drop_rounding(a, everywhere, sy, o.zero_row, longest)
+    apply_laws(a, everywhere, sy)
     v = Vectors(
         motions[1], motions[2], motions[3], motions[4], motions[5], motions[6], by_row[3],
         by_row[4], by_row[5], by_row[6], by_row[7], by_row[11],

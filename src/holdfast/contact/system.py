@@ -199,6 +199,53 @@ def whiten(a: Arrays, f: Factors, members: np.ndarray, sy: System) -> float:
     return np.sqrt(longest)
 
 
+@kernel
+def is_rounding_row(a: Arrays, members: np.ndarray, sy: System, i: int, e: int,
+                    part: float) -> bool:  # fmt: skip
+    """Return whether row e of constraint i is what cancellation left of a row of zeros.
+
+    It is if its numbers are that small beside others, or if it moves no tree by more than this part
+    of what another row does. A heavy body has short rows beside a light one, but they move it.
+    """
+    own = widest = 0.0
+    for j in members:
+        for p in range(a.panel[j], a.panel[j + 1]):
+            s = a.tree[a.panel_tree[p] + 1] - a.tree[a.panel_tree[p]]
+            for k in range(a.panel_at[p], a.panel_at[p] + (a.row[j + 1] - a.row[j]) * s):
+                widest = max(widest, abs(a.values[k]))
+    for p in range(a.panel[i], a.panel[i + 1]):
+        s = a.tree[a.panel_tree[p] + 1] - a.tree[a.panel_tree[p]]
+        for k in range(a.panel_at[p] + e * s, a.panel_at[p] + (e + 1) * s):
+            own = max(own, abs(a.values[k]))
+    if own <= part * widest:
+        return True
+    for p in range(a.panel[i], a.panel[i + 1]):
+        t = a.panel_tree[p]
+        s, longest2 = a.tree[t + 1] - a.tree[t], 0.0
+        for j in members:
+            for q in range(a.panel[j], a.panel[j + 1]):
+                for f in range(a.row[j + 1] - a.row[j] if a.panel_tree[q] == t else 0):
+                    row = vector(sy.G, a.panel_at[q] + f * s, s)
+                    longest2 = max(longest2, dot(row, row))
+        row = vector(sy.G, a.panel_at[p] + e * s, s)
+        if dot(row, row) > part * part * longest2:
+            return False
+    return True
+
+
+@kernel
+def drop_rounding(a: Arrays, members: np.ndarray, sy: System, part: float,
+                  longest: float) -> None:  # fmt: skip
+    """Take rows for zeros, in sy.scale, that are rounding; `longest` is the length of a row."""
+    least2 = square(part * longest)
+    for i in members:
+        for k in range(a.row[i], a.row[i + 1]):
+            if 0.0 < sy.scale[k] <= least2 and is_rounding_row(
+                a, members, sy, i, k - a.row[i], part
+            ):
+                sy.scale[k] = 0.0
+
+
 @inlined
 def tangent_kind(law: int, rows: int, mu: float) -> int:
     """What the rows after the first, or all rows of what is not a contact, do."""
@@ -212,13 +259,12 @@ def tangent_kind(law: int, rows: int, mu: float) -> int:
 
 
 @kernel
-def apply_laws(a: Arrays, members: np.ndarray, sy: System, least: float) -> None:
+def apply_laws(a: Arrays, members: np.ndarray, sy: System) -> None:
     """Fill what sy says of the laws, and scale its rows, whose squared lengths are in sy.scale.
 
-    Rows not longer than `least` carry nothing. All rows of a contact are divided by one length,
+    Rows of zeros carry nothing. All rows of a contact are divided by one length,
     which does not depend on how its tangents are turned; other rows have their own.
     """
-    least2 = least * least
     for i in members:
         law, first, end = a.law[i], a.row[i], a.row[i + 1]
         if end == first:  # left out
@@ -235,7 +281,7 @@ def apply_laws(a: Arrays, members: np.ndarray, sy: System, least: float) -> None
         common, tangents = 0.0, 0
         if contact:
             for k in range(first + 1, end):
-                if kind == NOTHING or sy.scale[k] <= least2:
+                if kind == NOTHING or sy.scale[k] == 0.0:
                     sy.scale[k] = 0.0
                     continue
                 ratio2 = 1.0 if law != COULOMB else square(a.friction[k] / mu)
@@ -243,7 +289,7 @@ def apply_laws(a: Arrays, members: np.ndarray, sy: System, least: float) -> None
                     common += ratio2 * sy.scale[k]
                     tangents += 1
             common /= max(tangents, 1)
-            if not sy.scale[first] <= least2:  # NaN must not get lost
+            if sy.scale[first] != 0.0:  # NaN must not get lost
                 common = common if sy.scale[first] <= common else sy.scale[first]
             elif law != VISCOUS:  # nothing presses it
                 common = 0.0
@@ -252,7 +298,7 @@ def apply_laws(a: Arrays, members: np.ndarray, sy: System, least: float) -> None
         for k in range(first, end):
             # impulse along the given row = impulse here times this
             factor = 0.0
-            if not sy.scale[k] <= least2:
+            if sy.scale[k] != 0.0:
                 factor = common if contact else 1.0 / np.sqrt(sy.scale[k])
                 if law == COULOMB and k > first and a.friction[k] != mu:
                     factor *= a.friction[k] / mu
