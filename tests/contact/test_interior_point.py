@@ -36,8 +36,8 @@ from holdfast.models._newton import make_laws
 
 
 @entry
-def linearised(sy, it, u, epsilon, C):
-    linearise_friction(sy, 0, it, u, epsilon, C, 0)
+def linearised(sy, it, u, epsilon, pull, C):
+    linearise_friction(sy, 0, it, u, epsilon, pull, C, 0)
 
 
 @entry
@@ -84,8 +84,9 @@ def test_the_derivative_is_that_of_the_smoothed_law(
     work[0] = np.concatenate([[N], rho])
     work[1, 0], work[2, 0] = s, sigma
     C = np.zeros(dim * dim)
-    given_speeds = u + epsilon * np.concatenate([[N], mu * N * rho])
-    linearised(one_contact(dim, mu), Interior(*work), given_speeds, epsilon, C)
+    pull = 0.25 * epsilon  # of the compliance, what is about zero
+    given_speeds = u + (epsilon - pull) * np.concatenate([[N], mu * N * rho])
+    linearised(one_contact(dim, mu), Interior(*work), given_speeds, epsilon, pull, C)
     np.testing.assert_allclose(work[6], 0.0, atol=1e-12)
     start = np.concatenate([[N], rho, [s, sigma]])
     step = 1e-5

@@ -236,7 +236,9 @@ def contradiction(sy: System, isl: Island, v: Vectors, o: Numbers, sigma: float)
 def try_states(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.ndarray,
                acts_work: np.ndarray, kept_work: np.ndarray, state: np.ndarray, o: Numbers,
                sigma: float) -> tuple[float, int]:  # fmt: skip
-    """Solve for likely states; if that is no answer, leave them, and no impulses, as they were.
+    """Solve for likely states; where that is no answer, restore them and begin without impulses.
+
+    Dry friction then opposes the free motion.
 
     Returns:
         The relative residual, infinite if that is no answer, and the factorisations.
@@ -289,7 +291,8 @@ def solve_convex(sy: System, isl: Island, size: int, v: Vectors, CG_work: np.nda
         return least, 0
     pieces_of_states(sy, isl, state, v.uk, v.new)
     sigma = scale_of(sy, isl, sy.y0, v.r)
-    least, total = np.inf, 0
+    total = 0
+    least = np.inf
     if likely:
         least, total = try_states(sy, isl, size, v, CG_work, acts, kept_work, state, o, sigma)
     if least <= o.certificate:

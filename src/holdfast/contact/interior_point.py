@@ -21,9 +21,14 @@ converge, to :math:`N = 0` and to what :math:`\rho` and :math:`\sigma` then are.
 of the law the length :math:`|u_T|` has no derivative where a contact sticks.
 
 In a step rigid rows have a compliance :math:`\epsilon` about the impulses at hand. It keeps the
-matrix regular where impulses are redundant, and takes no part in the law. With compliance about
-zero impulses would have to leave the middle of their cones for equal shares of the load at the end
-of the path, which they may not be able to have.
+matrix regular where impulses are redundant, and takes no part in the law. Compliance about zero,
+:math:`u_N + c N = s`, falls with the gap: constant, it would draw impulses out of the middle of
+their cones at the end of the path, for equal shares of the load, which they may not be able to
+have; without any, impulses that cancel each other grow as long as they can.
+
+Complementarity must not run ahead of the law: where the gap is small beside the square of the
+residual, half of it is kept. Where a step is short, or brings nothing, the next ones follow the
+tangent of the path.
 
 From impulses r nearby the method begins on the path, at the gap that their residual asks for. Of
 the point with :math:`N - s = r_N - u_N` and :math:`(\mu N + \sigma) \rho = r_T - u_T` all
@@ -73,6 +78,7 @@ MOST, NEAR = 0.9, 0.9  # part of the way to the boundary of such steps, and of t
 STALLED = 25  # iterations without progress, most of them round folds, after which there is none
 PATIENT = 60  # the same where there is no other way but longer ones
 LATE, LATE_STALLED = 1e-4, 4  # near the end of the path Newton's method goes on
+PULL = 1e-3  # compliance about zero over the gap, both relative to the scale
 LAGS = 30.0  # square of the residual over the gap above which the latter has run ahead
 CENTRE = 0.5  # part of the gap that is to be left then, at least
 NO_GAIN = 0.9  # factor of the gap that is no progress: second-order terms mislead, too
@@ -226,42 +232,43 @@ def begin_near(sy: System, isl: Island, it: Interior, v: Vectors) -> float:
 
 @inlined
 def linearise_friction(sy: System, i: int, it: Interior, u: np.ndarray, epsilon: float,
-                       C_out: np.ndarray, at: int) -> None:  # fmt: skip
+                       pull: float, C_out: np.ndarray, at: int) -> None:  # fmt: skip
     """Fill residual and derivative of a contact with friction."""
     first, end, mu = sy.row[i], sy.row[i + 1], sy.mu[i]
     dim, N, s, w = end - first, it.x[first], it.s[first], it.w[first]
     length2 = square_length(it.x, first, end)
-    it.p[first] = u[first] - s
+    it.p[first] = u[first] + pull * N - s
+    slide = w + pull * mu * N
     part = 1.0 / (1.0 + length2)
     head, across = N / (s + epsilon * N), mu * N / (w + epsilon * mu * N)
     soft = w / (w + epsilon * mu * N * max(1.0 - length2, 0.0) * part)
-    pull, bend = 2.0 * mu * part * head * soft, -2.0 * part * across * soft
+    press, bend = 2.0 * mu * part * head * soft, -2.0 * part * across * soft
     if dim == POINT:
         y, z = it.x[first + 1], it.x[first + 2]
-        it.p[first + 1], it.p[first + 2] = u[first + 1] + w * y, u[first + 2] + w * z
+        it.p[first + 1], it.p[first + 2] = u[first + 1] + slide * y, u[first + 2] + slide * z
         C = vector(C_out, at, POINT * POINT)
         C[0], C[1], C[2] = head, 0.0, 0.0
-        C[3], C[4], C[5] = pull * y, bend * y * y + across, bend * y * z
-        C[6], C[7], C[8] = pull * z, bend * y * z, bend * z * z + across
+        C[3], C[4], C[5] = press * y, bend * y * y + across, bend * y * z
+        C[6], C[7], C[8] = press * z, bend * y * z, bend * z * z + across
         return
     C_out[at] = head
     for e in range(1, dim):
-        it.p[first + e] = u[first + e] + w * it.x[first + e]
+        it.p[first + e] = u[first + e] + slide * it.x[first + e]
         C_out[at + e] = 0.0
-        C_out[at + e * dim] = pull * it.x[first + e]
+        C_out[at + e * dim] = press * it.x[first + e]
         for f in range(1, dim):
             C_out[at + e * dim + f] = bend * it.x[first + e] * it.x[first + f]
         C_out[at + e * (dim + 1)] += across
 
 
 @inlined
-def linearise(sy: System, isl: Island, i: int, it: Interior, u: np.ndarray,
-              epsilon: float) -> None:  # fmt: skip
+def linearise(sy: System, isl: Island, i: int, it: Interior, u: np.ndarray, epsilon: float,
+              pull: float) -> None:  # fmt: skip
     """Fill residual and derivative C of a constraint."""
     first, dim = sy.row[i], sy.row[i + 1] - sy.row[i]
     kind, at = kind_of(sy, i), isl.C_at[i]
     if kind == FRICTION:
-        linearise_friction(sy, i, it, u, epsilon, isl.C, at)
+        linearise_friction(sy, i, it, u, epsilon, pull, isl.C, at)
         return
     for k in range(at, at + dim * dim):
         isl.C[k] = 0.0
@@ -274,7 +281,7 @@ def linearise(sy: System, isl: Island, i: int, it: Interior, u: np.ndarray,
             isl.C[at + e * (dim + 1)] = 1.0 / soft
     x = it.x[first] if dim > 0 else 0.0
     if kind == NORMAL:
-        it.p[first] = u[first] - it.s[first]
+        it.p[first] = u[first] + pull * x - it.s[first]
         isl.C[at] = x / (it.s[first] + epsilon * x)
     elif kind == BOX:
         low, high = x + sy.bound[i], sy.bound[i] - x
@@ -530,8 +537,8 @@ def residual(sy: System, isl: Island, r: np.ndarray, u: np.ndarray) -> float:
 
 
 @kernel
-def look(sy: System, isl: Island, it: Interior, v: Vectors,
-         epsilon: float) -> tuple[float, float]:  # fmt: skip
+def look(sy: System, isl: Island, it: Interior, v: Vectors, epsilon: float,
+         pull: float) -> tuple[float, float]:  # fmt: skip
     """Fill impulses v.new, their motion v.y and speeds v.u, residuals and derivatives C.
 
     Returns:
@@ -550,7 +557,7 @@ def look(sy: System, isl: Island, it: Interior, v: Vectors,
         sum_of, number = products_after(sy, i, it, 0.0)
         total += sum_of
         count += number
-        linearise(sy, isl, i, it, v.u, epsilon)
+        linearise(sy, isl, i, it, v.u, epsilon, pull)
     return (worst if worst < np.inf else np.inf), total / max(count, 1)
 
 
@@ -643,8 +650,11 @@ def follow_path(sy: System, isl: Island, size: int, v: Vectors, it: Interior, CG
         Iterations, and what was reached of that tolerance.
     """
     least, stalled, count, turns, before = np.inf, 0, 0, 0, np.inf
+    soft, gap = epsilon, gap_after(sy, isl, it, 0.0)
     while True:
-        miss, gap = look(sy, isl, it, v, epsilon)
+        pull = PULL * gap / square(scale)  # compliance about zero
+        epsilon = soft + pull
+        miss, gap = look(sy, isl, it, v, epsilon, pull)
         miss /= scale
         enough = miss <= tolerance or miss * scale <= rough * norm(isl, v.y)
         stalled = 0 if miss < HARDLY * least else stalled + 1

@@ -5,21 +5,21 @@
    all contacts stick that are to be pressed, because where they can, they do; at last those in
    which only contacts are pressed that touch already;
 3. small islands: the path of vanishing compliance (`continuation.follow_compliance`), the states
-   that it ends in, and Newton's method from its end (`proximal.approach`); before it, in a step
-   that looks ahead and may be solved several times, 5 and the states that this ends in;
+   that it ends in, and Newton's method from its end (`proximal.approach`); in a step that looks
+   ahead and is solved several times, 5 and the states that this ends in come before it, but in
+   islands of very few constraints (`goes_inside`);
 4. small islands: convex problems that come nearer to Coulomb's law (`relaxation.solve_relaxed`),
    and Newton's method from their answers: contacts that jam;
-5. the interior-point method (`interior_point`) and Newton's method from where it ends; in large
-   islands first from the impulses of a resumed solve, if it is one, then from nothing, twice;
+5. the interior-point method (`interior_point`) and Newton's method from where it ends; in a resumed
+   solve first from its impulses, then from nothing, twice;
 6. splitting (`splitting.iterate_splitting`), the states that it ends in, as in 2, and Newton's
    method from there; both again, with ever more iterations, and with Gauss-Seidel sweeps
    (`gauss_seidel.iterate_sweeps`) in the place of splitting every other time. Sweeps depend on the
    order of constraints; nothing else does;
 7. large islands: the path of vanishing compliance, as small ones in 3.
 
-An island is large from a few constraints on where a step looks ahead (`is_large`). A caller that
-only wants to know roughly where a motion leads gets an answer of residual `Numbers.rough` from
-them, as soon as there is one, or what one attempt comes to.
+A caller that only wants to know roughly where a motion leads gets an answer of residual
+`Numbers.rough` from large islands, as soon as there is one, or what one attempt comes to.
 
 Where given states are certified, the answer depends on nothing else. It never depends on the last
 step: its impulses are taken only where bodies rest or move on with the very velocities that they
@@ -97,7 +97,6 @@ REPORT = BY_RUNG + len(Rung)
 STATE_CHANGES = 8  # systems of given states, before other ways to find them
 LARGE = 40  # constraints up to which an island gets the limit of vanishing compliance
 FEW = 4  # the same in a step that looks ahead, where the interior-point method comes before it
-SQUEEZE = 10.0  # impulses over the motion that cancel each other: those of compliance do not
 LARGE_CHANGES = 3  # systems of given states there, where it seems to come to rest
 SLOWLY = 0.1  # part of its free motion up to which it seems to
 PATH = 1e-8  # residual at which Newton's method is faster than the interior-point method
@@ -269,16 +268,6 @@ def slides(sy: System, isl: Island, state: np.ndarray) -> bool:
     for i in isl.member:
         some = some or (sy.normal[i] == 1 and sy.tangent[i] == DISC and state[i] == SLIDE)
     return some
-
-
-@kernel
-def largest(sy: System, isl: Island, r: np.ndarray) -> float:
-    """Return the largest impulse of an island."""
-    most = 0.0
-    for i in isl.member:
-        for k in range(sy.row[i], sy.row[i + 1]):
-            most = max(most, abs(r[k]))
-    return most
 
 
 @kernel
@@ -620,19 +609,19 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
     """Solve a small island: impulses of the last step do not matter.
 
     Args:
-        sy, isl, size, wk: the island; impulses v.r are zero and kept, speeds v.u those of the free
-            motion.
+        sy, isl, size, wk: the island; impulses v.r are kept, speeds v.u are theirs. They are zero,
+            unless a solve is resumed that `goes_inside`.
         state: states to begin with, if they are given; filled.
         warm: whether they are.
         o, sigma, exact: tolerances, size of the motion, rounding.
-        least: residual without impulses.
+        least: residual of these impulses.
 
     Returns:
         The rung, the residual of the impulses, left in v.r, and the factorisations.
     """
     v, rung, total, found = wk.v, STATES, 0, False
     inside = goes_inside(isl, o)
-    tried = inside and o.resumed  # these states have been tried
+    tried = inside and o.resumed  # states that the last motion suggests hardly ever hold then
     guess_states(sy, isl, v.u, state)
     for i in isl.member:
         wk.shift[i] = state[i]
@@ -664,8 +653,6 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
             store(sy, isl, wk.kept, v.r)
             least, count = try_law(sy, isl, size, wk, state, o, sigma, o.active_compliance, least)
             total += count
-            if largest(sy, isl, wk.kept) > SQUEEZE * sigma:
-                least = np.inf
     if not found and least > o.certificate:
         rung, least, count = solve_compliant(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
@@ -675,7 +662,7 @@ def solve_small(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray,
         rung = RELAXATION
         least, count = solve_by_relaxation(sy, isl, size, wk, state, o, sigma, exact, least)
         total += count
-    if not found and least > o.certificate:
+    if not found and least > o.certificate and not inside:
         rung = INTERIOR
         least, count = solve_by_path(sy, isl, size, wk, False, o, sigma, least, o.certificate)
         total += count
@@ -744,8 +731,8 @@ def solve_island(sy: System, isl: Island, size: int, wk: Work, state: np.ndarray
                  least: float, o: Numbers, report: np.ndarray) -> float:  # fmt: skip
     """Solve one island whose impulses v.r, of residual `least`, are no answer; see `take_last`.
 
-    They do not matter, unless they are those of a resumed solve and the island is large: then they
-    may be close. Impulses are left in v.r. Return their relative residual.
+    They do not matter, unless they are those of a resumed solve that `goes_inside`: then they may
+    be close. Impulses are left in v.r. Return their relative residual.
     """
     v = wk.v
     exact = rounding(isl)
@@ -788,8 +775,13 @@ def solve_roughly(sy: System, isl: Island, size: int, wk: Work, state: np.ndarra
     v = wk.v
     clear(sy, isl, wk.kept)
     sigma = scale_of(sy, isl, sy.y0, wk.kept)
-    least, total = solve_by_path(sy, isl, size, wk, False, o, sigma, np.inf, o.rough)
-    least = recall(sy, isl, wk, state, o)
+    _, total = solve_by_path(sy, isl, size, wk, False, o, sigma, np.inf, o.rough)
     report[FACTORISATIONS] += total
-    enough = least * scale_of(sy, isl, v.y, v.r) <= o.rough * norm(isl, v.y)
-    return least if enough else np.inf
+    store(sy, isl, wk.kept, v.r)
+    least = certify(sy, isl, v.r, v.y, v.u)
+    if least * scale_of(sy, isl, v.y, v.r) > o.rough * norm(isl, v.y):
+        return np.inf  # states stay those that are likely
+    read_states(sy, isl, v.r, v.u, o.on_limit, state)
+    report[RUNG] = max(report[RUNG], INTERIOR)
+    report[BY_RUNG + INTERIOR] += 1.0
+    return least

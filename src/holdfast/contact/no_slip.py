@@ -199,7 +199,7 @@ def press(a: Arrays, sy: System, isl: Island, size: int, wk: Work, state: np.nda
         speeds(sy, i, v.trial, v.u)
         for k in range(sy.row[i], sy.row[i + 1]):
             sy.c[k] -= v.u[k]
-    _, count = solve_convex(sy, isl, size, v, wk.CG, wk.shift, wk.start, state, False, o)
+    _, count = solve_convex(sy, isl, size, v, wk.CG, wk.shift, wk.digits, state, False, o)
     report[FACTORISATIONS] += count
     store(sy, isl, given, sy.c)
     for i in isl.member:
