@@ -271,7 +271,7 @@ def tables(rows: list[dict[str, Any]], steppers: list[str]) -> list[str]:
         found.append(markdown("Tasks done", [("group", *steppers), *done]))
         each = [(f"{row['group']} {row['item']}", *(steps_to_success(row[s]) for s in steppers))
                 for row in tasks]  # fmt: skip
-        title = "Steps of the environment until success"
+        title = "Steps of the environment until success; an episode of fetch has 50"
         found.append(markdown(title, [("task", *steppers), *each]))
     if random:
         first, *others = steppers

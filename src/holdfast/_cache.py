@@ -42,7 +42,7 @@ from numba.core.caching import (
 )
 from numba.core.compiler_lock import global_compiler_lock
 
-_WITHOUT_KERNELS = ("_html.py", "gym.py")  # modules of the package itself
+_WITHOUT_KERNELS = ("_command.py", "_html.py", "gym.py")  # modules of the package itself
 _WITH_KERNELS = ("linalg", "lcp", "contact", "models", "mujoco", "events")
 _LOCK = "holdfast.lock"
 _REFERENCE = 0.0034  # [s] that `_speed` takes where compilation was timed

@@ -11,18 +11,24 @@ from types import TracebackType
 
 LOADING = "-m"  # what stands for the name of a module until Python knows where it is
 
+_before = sys.excepthook
+
 
 def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         print("holdfast: interrupted; nothing was saved", file=sys.stderr, flush=True)
     else:
-        sys.__excepthook__(kind, error, trace)
+        _before(kind, error, trace)
 
 
 def is_command() -> bool:
     """Whether this process is the command, and not another program that imports the package."""
     name = next(iter(getattr(sys, "argv", ())), "")
-    return name == LOADING or PurePath(name).stem == "holdfast"
+    if name != LOADING:
+        return PurePath(name).stem == "holdfast"
+    words = sys.orig_argv
+    module = words[words.index(LOADING) + 1 :][:1] if LOADING in words else []
+    return module == ["holdfast"]
 
 
 if is_command():

@@ -306,6 +306,7 @@ class Interrupt:
 
 sys.meta_path.insert(0, Interrupt())
 sys.argv[:] = {argv}
+sys.orig_argv[:] = ["python", *{original}]
 {load}
 """
 AS_MODULE = "runpy.run_module('holdfast', run_name='__main__', alter_sys=True)"
@@ -313,15 +314,17 @@ AS_MODULE = "runpy.run_module('holdfast', run_name='__main__', alter_sys=True)"
 
 @pytest.mark.parametrize("module", ["numba", "holdfast.models", "tyro"])
 @pytest.mark.parametrize(
-    ("argv", "load", "command"),
-    [(["-m", "verify"], AS_MODULE, True), (["/bin/holdfast", "demo"], "import holdfast.cli", True),
-     (["mine.py"], "import holdfast.cli", False)],
+    ("argv", "original", "load", "command"),
+    [(["-m", "verify"], ["-m", "holdfast", "verify"], AS_MODULE, True),
+     (["/bin/holdfast", "demo"], ["/bin/holdfast", "demo"], "import holdfast.cli", True),
+     (["-m", "holdfast"], ["-m", "mine.train", "holdfast"], "import holdfast.cli", False),
+     (["mine.py"], ["mine.py"], "import holdfast.cli", False)],
 )  # fmt: skip
 def test_an_interrupt_while_a_command_loads_is_one_line(
-    module: str, argv: list[str], load: str, command: bool
+    module: str, argv: list[str], original: list[str], load: str, command: bool
 ) -> None:
     """It was a traceback of imports; programs that import the package keep theirs."""
-    code = INTERRUPTED_IMPORT.format(module=module, argv=argv, load=load)
+    code = INTERRUPTED_IMPORT.format(module=module, argv=argv, original=original, load=load)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     if command:

@@ -180,7 +180,7 @@ def test_copies_that_need_not_jam_are_solved(seed: int) -> None:
 
 def test_copies_that_jam_are_named() -> None:
     """Rows that differ in the seventh digit, and no others."""
-    p = generate(255_794)  # its impulses, with 34 digits, are four million times the motion
+    p = generate(255_794)
     with pytest.raises(hf.UncertifiedError, match="are copies whose rows differ by"):
         hf.Coulomb().solve(p)
     i, j, distance = nearly_equal(p) or (0, 0, 0.0)

@@ -29,6 +29,7 @@ ARMS = f"""<mujoco><option timestep="0.004"/><asset>{ROCK}</asset><worldbody>
   <body pos=".5 -.3 .07"><freejoint/><geom type="mesh" mesh="rock"/></body>
   <body pos="-.6 0 .05"><freejoint/><geom type="box" size=".05 .05 .05"/></body>
   <body pos="-.6 .01 .2"><freejoint/><geom type="box" size=".06 .04 .05"/></body>
+  <body pos=".9 .9 .3" mocap="true"><geom type="capsule" size=".03 .05"/></body>
 </worldbody></mujoco>"""
 
 

@@ -165,8 +165,13 @@ def stays_within_margins(s: Any, velocity: np.ndarray) -> bool:
     kinds = integers(s.geom_contype, 1, s.ngeom)[0]
     others = integers(s.geom_conaffinity, 1, s.ngeom)[0]
     drift, margin = floats(s.drift, 1, 3)[0], floats(s.geom_margin, 1, s.ngeom)[0]
+    drifts = square(drift[0]) + square(drift[1]) + square(drift[2])
     for g in words(s.moving, 1, s.nmoving)[0]:
         if s.npair == 0 and kinds[g] == 0 and others[g] == 0:
+            continue
+        if last[body[g]] < 0:  # a mocap body, which stays where it was placed
+            if not h * np.sqrt(drifts) <= margin[g]:
+                return False
             continue
         w, c = twist[last[body[g]]], centre[root[g]]
         x, y, z = place[g, 0] - c[0], place[g, 1] - c[1], place[g, 2] - c[2]

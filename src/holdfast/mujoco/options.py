@@ -40,8 +40,8 @@ class StepOptions:
         similar_normal: cosine between normals of one contact.
         same_normal: cosine between normals that are the same.
         lookahead_rounds: how often a step is solved again at most.
-        rough: residual of the laws that is enough to look where a step leads; the step itself is
-            then solved to the certificate.
+        rough: residual of the laws that is enough to look where a step leads, and for corrections
+            of the position of many bodies at once; the motion is then solved to the certificate.
         near: constraints that are closer than this are in the first solve of a step.
         certificate: residual of the laws, relative to the motion, up to which a step is certified.
         approximate: residual up to which a step is taken that misses the certificate.
