@@ -5,11 +5,11 @@ With De Saxcé's shift :math:`s = \mu |u_T|` Coulomb's law is
 .. math:: K^* \ni u + s\, e_N \perp r \in K, \qquad r = P_K\left(r - u - s\, e_N\right) .
 
 If s is kept as it is, this is a convex problem: where targets do not contradict each other it has
-one motion, and Newton's method with compliance about the last impulses finds it. It begins with :math:`s = 0`. If nothing
-slides in the answer, it obeys Coulomb's law: of all motions it is the one that friction takes most
-energy out of, and impulses may be anywhere in their cones. So are those that hold a load by
-contacts that jam, which no path of compliance leads to. Where something slides, s is taken from the
-answer, and the next problem is nearer to Coulomb's law.
+one motion, and Newton's method with compliance about the last impulses finds it. It begins with
+:math:`s = 0`. If nothing slides in the answer, it obeys Coulomb's law: of all motions it is the one
+that friction takes most energy out of, and impulses may be anywhere in their cones. So are those
+that hold a load by contacts that jam, which no path of compliance leads to. Where something slides,
+s is taken from the answer, and the next problem is nearer to Coulomb's law.
 """
 
 # pyright: reportArgumentType=false, reportReturnType=false
