@@ -139,7 +139,7 @@ def test_what_the_stamp_of_kernels_leaves_out_has_none() -> None:
 
     left_out = set(ROOT.rglob("*.py")) - set(sources())
     assert {path.relative_to(ROOT).parts[0] for path in left_out} == {
-        "_html.py", "batch", "gym.py", "tools", "experiments", "cli",
+        "_command.py", "_html.py", "batch", "gym.py", "tools", "experiments", "cli",
     }  # fmt: skip
     made = re.compile(r"^\s*@(\w+\.)*(entry|kernel|fast_kernel|cfunc|njit|jit)\b", re.MULTILINE)
     assert [path for path in left_out if made.search(path.read_text())] == []
