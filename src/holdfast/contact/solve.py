@@ -17,6 +17,7 @@ from holdfast.contact.islands import find_islands
 from holdfast.contact.ladder import (
     BY_RUNG,
     FACTORISATIONS,
+    GOES_ON,
     ISLANDS,
     JAMMED,
     LARGE,
@@ -151,7 +152,7 @@ def let_go_on(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray,
     on the last digit of a position would come and go from step to step. Bodies that go on as they
     were do so whatever the impulses that make them.
     """
-    part = ANY_WAY * rounding(isl)
+    part = ANY_WAY * GOES_ON * rounding(isl)
     if not may_go_on(sy, isl, r, part, y_inout):
         return
     sum_sizes(sy, isl, r, terms_work)
