@@ -107,7 +107,7 @@ PATH_NEWTON, PATH_INNER = 80, 8  # Newton steps from there
 WORTH = 1e-4  # residual up to which they lead to an answer
 ENOUGH = 0.3  # part of the certificate that the Newton steps aim at
 RESTS = 1e-6  # part of its free motion below which a large island gets all digits: it may rest
-GOES_ON = 4.0  # rounding of a motion that goes on, over that of a residual: bodies may be light
+AT_REST = 4.0  # rounding of the motion of bodies at rest, over that of a residual: some are light
 CLEARLY = 1e6  # motion over rounding that is no rest, however badly the rows see it
 POLISH_STEPS = 8  # Newton steps from an answer that is certified
 ROUNDS = 6  # of splitting or sweeps, and Newton's method
@@ -198,7 +198,8 @@ def goes_on(sy: System, isl: Island, v: Vectors) -> bool:
     The residual is relative to the motion of the whole island: next to a heavy body, a light one
     might be off by much of its own.
     """
-    part, same = GOES_ON * rounding(isl), norm(isl, sy.before) == 0.0
+    part, same = rounding(isl), norm(isl, sy.before) == 0.0
+    part *= AT_REST if same else 1.0
     for k in range(isl.trees):  # at rest the free motion, one of the terms, may suffice
         same = same and is_rounding(isl, k, sy.y0, v.y, sy.before, 1.0, part)
     if same:

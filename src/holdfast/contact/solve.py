@@ -15,9 +15,9 @@ from holdfast.contact.convex import solve_convex
 from holdfast.contact.interior_point import Interior
 from holdfast.contact.islands import find_islands
 from holdfast.contact.ladder import (
+    AT_REST,
     BY_RUNG,
     FACTORISATIONS,
-    GOES_ON,
     ISLANDS,
     JAMMED,
     LARGE,
@@ -152,12 +152,13 @@ def let_go_on(sy: System, isl: Island, r: np.ndarray, terms_work: np.ndarray,
     on the last digit of a position would come and go from step to step. Bodies that go on as they
     were do so whatever the impulses that make them.
     """
-    part = ANY_WAY * GOES_ON * rounding(isl)
-    if not may_go_on(sy, isl, r, part, y_inout):
+    part = ANY_WAY * rounding(isl)
+    rest = AT_REST * part
+    if not may_go_on(sy, isl, r, rest, part, y_inout):
         return
     sum_sizes(sy, isl, r, terms_work)
     for k in range(isl.trees):
-        if is_rounding(isl, k, terms_work, y_inout, y_inout, 0.0, part):
+        if is_rounding(isl, k, terms_work, y_inout, y_inout, 0.0, rest):
             take_motion(isl, k, sy.before, False, y_inout)
         elif is_rounding(isl, k, terms_work, y_inout, sy.before, 1.0, part):
             take_motion(isl, k, sy.before, True, y_inout)
@@ -171,7 +172,8 @@ def take_motion(isl: Island, k: int, x: np.ndarray, moves: bool, y_out: np.ndarr
 
 
 @fast_kernel
-def may_go_on(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.ndarray) -> bool:
+def may_go_on(sy: System, isl: Island, r: np.ndarray, rest: float, part: float,
+              y_inout: np.ndarray) -> bool:  # fmt: skip
     """Do so with trees that the free motion alone decides about; whether there may be others.
 
     The terms of the sum are not looked at one by one: together they are at least the free motion,
@@ -188,11 +190,11 @@ def may_go_on(sy: System, isl: Island, r: np.ndarray, part: float, y_inout: np.n
             least += square(sy.y0[j])
             after += square(y_inout[j])
             change += square(y_inout[j] - sy.before[j])
-        if after <= part * part * least:
+        if after <= rest * rest * least:
             take_motion(isl, k, sy.before, False, y_inout)
-        elif after > square(part * most) and change <= part * part * least:
+        elif after > square(rest * most) and change <= part * part * least:
             take_motion(isl, k, sy.before, True, y_inout)
-        elif min(after, change) <= square(part * most):
+        elif after <= square(rest * most) or change <= square(part * most):
             some = True
     return some
 
