@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from holdfast.contact.problem import ContactProblem
 from holdfast.contact.solution import ContactSolution
+from holdfast.contact.system import DISC, System
 from holdfast.experiments.maximal import point_row, spin_row
 from reference import DEGENERACIES, Problem, block_diagonal, energy_norm, inertia
 
@@ -316,3 +317,13 @@ def nearest_motion(
     )
     assert flag == 1
     return np.linalg.solve(L.T, Z @ (y0 + unit * d))
+
+
+def one_contact(dim: int, mu: float) -> System:
+    """A contact of this many rows, without bodies."""
+    none, no_index = np.zeros(0), np.zeros(0, dtype=np.int64)
+    return System(
+        no_index, np.array([0, dim]), np.zeros(2, dtype=np.int64), no_index, no_index, none, none,
+        none, np.zeros(dim), np.zeros(dim), np.ones(1, dtype=np.int64),
+        np.full(1, DISC), np.full(1, mu), np.zeros(1), np.ones(dim),
+    )  # fmt: skip

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, root
 
+from contact_cases import one_contact
 from holdfast import ContactProblem
 from holdfast._jit import entry
 from holdfast.contact.arrays import LawKind
@@ -43,16 +44,6 @@ def linearised(sy, it, u, epsilon, pull, C):
 @entry
 def sliding_after(x, dx, dim):
     return until_sliding(x, dx, 0, dim)
-
-
-def one_contact(dim: int, mu: float) -> System:
-    """A contact of this many rows, without bodies."""
-    none, no_index = np.zeros(0), np.zeros(0, dtype=np.int64)
-    return System(
-        no_index, np.array([0, dim]), np.zeros(2, dtype=np.int64), no_index, no_index, none, none,
-        none, np.zeros(dim), np.zeros(dim), np.ones(1, dtype=np.int64),
-        np.full(1, DISC), np.full(1, mu), np.zeros(1), np.ones(dim),
-    )  # fmt: skip
 
 
 def smoothed(unknowns: np.ndarray, u: np.ndarray, mu: float, tau: float, epsilon: float):

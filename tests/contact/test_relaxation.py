@@ -8,27 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast as hf
+from contact_cases import one_contact
 from contact_generators import generate
 from holdfast._jit import entry
 from holdfast.contact.build import DEFAULT_NUMBERS
 from holdfast.contact.cone import relaxed_answer
-from holdfast.contact.system import DISC, System
 from reference import on_cone, solution_residual
 
 
 @entry
 def answered(sy, u, rk, rho, r, C):
     relaxed_answer(sy, 0, u, rk, rho, r, C, 0)
-
-
-def one_contact(dim: int, mu: float) -> System:
-    """A contact of this many rows, without bodies."""
-    none, no_index = np.zeros(0), np.zeros(0, dtype=np.int64)
-    return System(
-        no_index, np.array([0, dim]), np.zeros(2, dtype=np.int64), no_index, no_index, none, none,
-        none, np.zeros(dim), np.zeros(dim), np.ones(1, dtype=np.int64),
-        np.full(1, DISC), np.full(1, mu), np.zeros(1), np.ones(dim),
-    )  # fmt: skip
 
 
 @given(
